@@ -24,7 +24,7 @@ type users struct {
 
 func newUsers(t *testing.T, n *actors.Node, recipients int) users {
 	t.Helper()
-	u := users{t, audiences.New(audienceStore{n.Cells(), n.Store()}, audiences.Limits{}, nil)}
+	u := users{t, audiences.New(audienceStore{n.Cells(), n.Store()}, audiences.Limits{}, audiences.Outside{})}
 	if _, err := u.Create(t.Context(), audiences.Spec{Name: "users", Shards: 4, Kinds: []audience.NamedKind{{Name: "digest"}}}, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +133,59 @@ func TestRunOfAnAudience(t *testing.T) {
 		if status, _ := u.Describe(t.Context(), "users"); len(status.Runs) != 0 {
 			t.Errorf("after the run: %+v", status)
 		}
+		runs, err := u.Runs(t.Context(), "users", 0)
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("runs are %+v, %v", runs, err)
+		}
+		r := runs[0]
+		if r.Topic != "mail" || r.Schedule != "hourly" || r.Planned != 300 || r.Made() != 298 || r.Ends != [3]int64{298} || r.Ended == 0 {
+			t.Errorf("it is remembered as %+v", r)
+		}
+		if r.Verdicts[audience.OptedOut] != 1 || r.Verdicts[audience.Disabled] != 1 {
+			t.Errorf("those without a task are %v", r.Verdicts)
+		}
+	})
+}
+
+// TestRunIsCancelledByHand ends a run half way, and takes back what is pending after that.
+func TestRunIsCancelledByHand(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		u := newUsers(t, s.Node(), 300)
+		u.Audiences = s.Audiences
+		sched := putSchedule(t, s.Node(), "hourly", toUsers())
+		servicetest.Idle(time.Hour + 5*time.Minute)
+		runs, err := u.Runs(t.Context(), "users", 0)
+		if err != nil || len(runs) != 1 || runs[0].Phase != audience.Walking || runs[0].Behind != 0 {
+			t.Fatalf("runs are %+v, %v", runs, err)
+		}
+		id, shard := runs[0].Walk.Run, []store.Shard{sched.shard()}
+		cancel := func(undo bool) {
+			t.Helper()
+			if r, err := u.CancelRun(t.Context(), "users", id, undo, s.Node().Clock().Millis()); err != nil || !r.Cancelled {
+				t.Fatalf("cancelled: %+v, %v", r, err)
+			}
+		}
+		cancel(false)
+		before, _ := s.Node().CountsOf(t.Context(), shard)
+		servicetest.Idle(5 * time.Minute)
+		if after, _ := s.Node().CountsOf(t.Context(), shard); before[0].Pending == 0 || after[0].Pending != before[0].Pending {
+			t.Errorf("after it was cancelled there are %d tasks, before %d", after[0].Pending, before[0].Pending)
+		}
+		if read := sched.read(); len(read.Open) != 1 {
+			t.Errorf("its tasks are open, and it is %+v", read)
+		}
+		cancel(true)
+		servicetest.Idle(5 * time.Second)
+		if after, _ := s.Node().CountsOf(t.Context(), shard); after[0].Pending != 0 {
+			t.Errorf("with delete there are %d tasks", after[0].Pending)
+		}
+		if read := sched.read(); len(read.Open) != 0 || read.Totals[schedule.Removed] != 1 {
+			t.Errorf("after that it is %+v", read)
+		}
+		if r, err := u.Audiences.Run(t.Context(), "users", id, 0); err != nil || r.Ended == 0 || r.Ends[2] != r.Made() {
+			t.Errorf("it is remembered as %+v, %v", r, err)
+		}
+		cancel(true)
 	})
 }
 
@@ -208,4 +261,167 @@ func TestRunOfAnAudienceWhileOwnersChange(t *testing.T) {
 			t.Errorf("it is %+v", read)
 		}
 	})
+}
+
+// TestRunAtTheTimeOfEachRecipient has half past two come to each on its own, and is
+// spread over a quarter of an hour.
+func TestRunAtTheTimeOfEachRecipient(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		u := newUsers(t, s.Node(), 0)
+		zones := map[string]string{
+			"first": "Pacific/Kiritimati", "tokyo": "Asia/Tokyo", "kolkata": "Asia/Kolkata", "berlin": "Europe/Berlin", "none": "",
+			"york": "America/New_York", "honolulu": "Pacific/Honolulu", "last": "Etc/GMT+12",
+		}
+		for id, zone := range zones {
+			u.put(audiences.Recipient{ID: id, Zone: zone})
+		}
+		w := servicetest.Subscribe(t, s, "mail", 1000)
+		spec := toUsers()
+		spec.Overlap = schedule.Allow
+		spec.Timetable = timetable.Spec{Zone: timetable.Recipient, Entries: []timetable.Entry{{Cron: "30 14 1 1 *"}}}
+		spec.Audience.Window, spec.Audience.Kind = 15*time.Minute, ""
+		sched := putSchedule(t, s.Node(), "yearly", spec)
+		table, _ := timetable.New(spec.Timetable, "yearly", time.Now())
+		first, _ := table.Next(time.Now())
+		servicetest.Idle(time.Until(first) - time.Minute)
+		got, frame := make(map[string]time.Time), uint64(0)
+		occurs := make(map[string]time.Time)
+		for range 28 * 60 * 3 {
+			servicetest.Idle(20 * time.Second)
+			ds := w.Take()
+			for i, d := range ds {
+				got[d.Task.RunOf.Recipient] = w.At[len(w.At)-len(ds)+i]
+				occurs[d.Task.RunOf.Recipient] = d.Task.RunOf.Occurrence.Time()
+				frame++
+				w.Sub.Settle(frame, []subscription.Settlement{{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}})
+			}
+		}
+		wall := time.Date(first.In(timetable.FirstZone).Year(), 1, 1, 14, 30, 0, 0, time.UTC)
+		for id, name := range zones {
+			if name == "" {
+				name = "UTC"
+			}
+			zone, _ := time.LoadLocation(name)
+			at, _ := timetable.Instant(wall, zone)
+			_, p := audience.Locate(id, 4)
+			place := at.Add(audience.Spread{Window: 15 * time.Minute, Grain: time.Second}.Place(p))
+			if late := got[id].Sub(place); late < 0 || late > time.Second {
+				t.Errorf("%s in %s: %v behind %v, at %v", id, name, late, place, got[id])
+			}
+			if !occurs[id].Equal(at) {
+				t.Errorf("%s: its occurrence is %v, want %v", id, occurs[id], at)
+			}
+		}
+		if read := sched.read(); read.Totals[schedule.Done] != 1 || len(read.Open) != 0 {
+			t.Errorf("after the run it is %+v", read)
+		}
+	})
+}
+
+// ranFor has a worker do what comes for so long, and returns what each recipient got.
+func ranFor(w *servicetest.Stream, frame *uint64, long time.Duration) map[string][]*store.Task {
+	got := make(map[string][]*store.Task)
+	for range long / (10 * time.Second) {
+		servicetest.Idle(10 * time.Second)
+		for _, d := range w.Take() {
+			got[d.Task.RunOf.Recipient] = append(got[d.Task.RunOf.Recipient], d.Task)
+			*frame++
+			w.Sub.Settle(*frame, []subscription.Settlement{{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}})
+		}
+	}
+	return got
+}
+
+// placed returns a recipient whose place in a run of toUsers is within two bounds.
+func placed(prefix string, from, to time.Duration) string {
+	for i := 0; ; i++ {
+		id := fmt.Sprint(prefix, "-", i)
+		_, p := audience.Locate(id, 4)
+		if at := (audience.Spread{Window: 10 * time.Minute, Grain: time.Second}).Place(p); from <= at && at < to {
+			return id
+		}
+	}
+}
+
+// TestChangesWhileARunGoesOn changes recipients five minutes into a run of ten, most of them
+// with places that are yet to come, and has another run after it.
+func TestChangesWhileARunGoesOn(t *testing.T) {
+	const changed = 5 * time.Minute
+	late := func(prefix string) string { return placed(prefix, 6*time.Minute, 9*time.Minute) }
+	soon := func(prefix string) string { return placed(prefix, changed+10*time.Second, changed+20*time.Second) }
+	early := func(prefix string) string { return placed(prefix, time.Minute, 4*time.Minute) }
+	zone := func(z string) func(*audiences.Recipient) { return func(r *audiences.Recipient) { r.Zone = z } }
+	off := func(r *audiences.Recipient) { r.Off = []string{"digest"} }
+	quiet := func(r *audiences.Recipient) { r.Quiet = audiences.QuietHours{From: "00:00", To: "01:08"} }
+	changes := []struct {
+		name           string
+		id             string
+		change         func(*audiences.Recipient) // nil: removed
+		again          bool                       // put again after that
+		joins          bool                       // was none before
+		here, nextTime int
+	}{
+		{"nothing", late("same"), func(*audiences.Recipient) {}, false, false, 1, 1},
+		{"opts out", late("off"), off, false, false, 0, 0},
+		{"opts out when its task is made", soon("soon"), off, false, false, 1, 0},
+		{"opts out behind its place", early("early"), off, false, false, 1, 0},
+		{"is disabled", late("disabled"), func(r *audiences.Recipient) { r.Disabled = true }, false, false, 0, 0},
+		{"is removed", late("gone"), nil, false, false, 0, 0},
+		{"leaves and joins again", late("again"), nil, true, false, 0, 1},
+		{"joins", late("new"), func(*audiences.Recipient) {}, false, true, 0, 1},
+		{"moves", late("moved"), zone("Asia/Tokyo"), false, false, 1, 1},
+		{"moves behind its place", early("moved"), zone("Asia/Tokyo"), false, false, 1, 1},
+		{"wants quiet", late("quiet"), quiet, false, false, 1, 1},
+	}
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		u := newUsers(t, s.Node(), 50)
+		for _, c := range changes {
+			if !c.joins {
+				u.put(audiences.Recipient{ID: c.id, Data: []byte("before")})
+			}
+		}
+		w, frame := servicetest.Subscribe(t, s, "mail", 1000), uint64(0)
+		putSchedule(t, s.Node(), "hourly", toUsers())
+		got := ranFor(w, &frame, time.Hour+changed)
+		for _, c := range changes {
+			if c.change == nil {
+				u.remove(c.id)
+			}
+			if c.change != nil || c.again {
+				r := audiences.Recipient{ID: c.id, Data: []byte("after")}
+				if c.change != nil {
+					c.change(&r)
+				}
+				u.put(r)
+			}
+		}
+		rest := ranFor(w, &frame, 10*time.Minute)
+		next := ranFor(w, &frame, time.Hour)
+		for _, c := range changes {
+			if n := len(got[c.id]) + len(rest[c.id]); n != c.here {
+				t.Errorf("%s: it got %d tasks of the run, want %d", c.name, n, c.here)
+			}
+			for _, task := range rest[c.id] {
+				if made := task.Created.Time().Sub(task.RunOf.Occurrence.Time()); made > changed && string(task.RunOf.RecipientData) != "after" {
+					t.Errorf("%s: its data is %q", c.name, task.RunOf.RecipientData)
+				}
+				if c.name == "wants quiet" && task.Due.Time().Format("15:04:05") != "01:08:00" {
+					t.Errorf("it is due at %v, in its quiet hours", task.Due.Time())
+				}
+			}
+			if len(next[c.id]) != c.nextTime {
+				t.Errorf("%s: it got %d tasks of the next run, want %d", c.name, len(next[c.id]), c.nextTime)
+			}
+		}
+		if status, _ := u.Describe(t.Context(), "users"); len(status.Runs) != 0 {
+			t.Errorf("runs are open: %v", status.Runs)
+		}
+	})
+}
+
+func (u users) remove(id string) {
+	u.Helper()
+	if _, err := u.Remove(u.Context(), "users", []string{id}); err != nil {
+		u.Fatal(err)
+	}
 }

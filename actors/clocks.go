@@ -99,6 +99,7 @@ func (s *Clocks) react() {
 	if s.rt.Running.Load() {
 		s.rt.Wheel.Reset()
 		s.topics.broadcast(&shard.ClockJumped{})
+		s.topics.openSoon()
 	}
 }
 

@@ -101,7 +101,7 @@ func (s SimNode) Renew(ctx context.Context) { s.rt.Keeper.Renew(ctx) }
 
 func (s SimNode) FollowView() {
 	s.rt.Fleet.Update()
-	s.Resumed()
+	s.Peer().Resumed()
 	s.topics.broadcast(&viewChanged{})
 }
 

@@ -54,7 +54,7 @@ func (s *Node) LoseLease() { s.topics.broadcast(&shard.LeaseLost{}) }
 func (s *Node) LeaseBack() { s.topics.broadcast(&shard.LeaseBack{}) }
 
 // ShowSeq shows a shard how far the store is.
-func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &shard.SeqSeen{Seq: seq}) }
+func (s *Node) ShowSeq(at store.Shard, seq int64) { s.Peer().toShard(at, &shard.SeqSeen{Seq: seq}) }
 
 // PanicShard has the actor of a shard panic: nobody may send on a closed channel.
 func (s *Node) PanicShard(topic string, n int) {

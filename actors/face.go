@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -42,6 +43,19 @@ func (s *Node) LastUsed() int64 { return s.rt.Used.Load() }
 
 // Membership is what the node knows of the other nodes.
 func (s *Node) Membership() *fleet.Membership { return s.rt.Fleet }
+
+// AllTell refuses what waits for the ends of tasks while a node of a program is in the fleet
+// that tells nobody of them.
+func (s *Node) AllTell() *problem.Error {
+	old := fleet.OldMember(s.rt.Fleet.View())
+	if old == "" {
+		return nil
+	}
+	return &problem.Error{Kind: problem.Precondition, Reason: "OLD_NODES", Message: fmt.Sprintf("node %q is of a version without schedules and workflows: update it first", old)}
+}
+
+// Peer is the node as other nodes see it.
+func (s *Node) Peer() *Peer { return &Peer{s.rt, s.topics, s.Started} }
 
 // Metrics are those of the node.
 func (s *Node) Metrics() *metrics.Metrics { return s.rt.Metrics }

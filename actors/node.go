@@ -46,7 +46,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	m := metrics.New(reg)
 	cfg = cfg.WithDefaults()
 	rt := &runtime.Runtime{Name: cfg.Node, Waiters: runtime.NewWaiters(), Metrics: m, Log: log, Random: rand.Float64}
-	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
+	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt, lives: shardLives{rt}, wakes: wakeTimes{rt: rt}}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
 	rt.Store = metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels)
@@ -59,6 +59,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
 	rt.Fleet = fleet.NewMembership(cfg.Node)
 	rt.Refresh = s.topics.Refresh
+	rt.TopicOf, rt.TellPending = s.topics.topicOf, s.topics.tellPending
 	rt.Restarts = engine.NewRestartStrategy(log, m.Restarts.Inc, runtime.FailLost)
 	rt.Keeper = lease.New(rt.Store, log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
@@ -193,61 +194,6 @@ func (s *Node) releaseShards(ctx context.Context) {
 
 // ViewChanged tells every topic that other nodes came or went.
 func (s *Node) ViewChanged() { s.topics.broadcast(&viewChanged{}) }
-
-// DescribePeer says how this node fares.
-func (s *Node) DescribePeer(ctx context.Context) (fleet.PeerStatus, error) {
-	if !s.rt.Running.Load() {
-		return fleet.PeerStatus{}, s.rt.Serving()
-	}
-	status := fleet.PeerStatus{
-		Node:        s.rt.Name,
-		Uptime:      time.Since(s.started),
-		ClockOffset: time.Until(s.rt.Clock.Now()),
-	}
-	var asked []chan fleet.OwnedShard
-	s.topics.Each(func(ref *Topic) {
-		status.Subscriptions += int(ref.subscriptions.Load())
-		for _, pid := range ref.shards() {
-			reply := make(chan fleet.OwnedShard, 1)
-			asked = append(asked, reply)
-			s.rt.Send(pid, &shard.DescribeShard{Reply: reply})
-		}
-	})
-	for _, reply := range asked {
-		select {
-		case d := <-reply:
-			if d.Epoch != 0 {
-				status.Shards = append(status.Shards, d)
-			}
-		case <-ctx.Done():
-			return fleet.PeerStatus{}, problem.AsError(ctx.Err())
-		}
-	}
-	return status, nil
-}
-
-// DrainPeer makes this node give up its shards, or take shards again.
-func (s *Node) DrainPeer(draining bool) error {
-	if s.rt.Fleet.Alone() {
-		return &problem.Error{Kind: problem.Precondition, Reason: "NO_FLEET", Field: "name",
-			Message: "the node stands alone: there is nobody to hand its shards over to"}
-	}
-	return problem.AsError(s.rt.Fleet.SetDrained(draining))
-}
-
-// ReleasePeerShard makes this node give up a shard that it owns. If it is placed
-// here it is claimed again, with a new epoch.
-func (s *Node) ReleasePeerShard(ctx context.Context, at store.Shard) error {
-	ref, e := s.topics.Open(ctx, at.Topic, false)
-	if e != nil {
-		return e
-	}
-	if ref.shard(at.N) == nil {
-		return ErrNoShard(at)
-	}
-	ref.tell(at.N, &shard.HandShard{})
-	return nil
-}
 
 // ErrNoShard is of a shard that its topic has not.
 func ErrNoShard(at store.Shard) *problem.Error {

@@ -33,9 +33,9 @@ func TestNoticesInAnotherOrderMakeNoTaskLate(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		owner.Sys.Node().Notified(fleet.Notice{Pending: []fleet.PendingNotice{moved}})
+		owner.Sys.Node().Peer().Notified(fleet.Notice{Pending: []fleet.PendingNotice{moved}})
 		synctest.Wait()
-		owner.Sys.Node().Notified(fleet.Notice{Pending: []fleet.PendingNotice{added}})
+		owner.Sys.Node().Peer().Notified(fleet.Notice{Pending: []fleet.PendingNotice{added}})
 		servicetest.Idle(5 * time.Second)
 		if got := w.Take(); len(got) != 1 {
 			t.Errorf("%d tasks were delivered 6 s after the edit, want the one that was moved", len(got))

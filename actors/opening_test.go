@@ -21,13 +21,14 @@ import (
 // member.
 type staleView struct {
 	fleet.View
+	owner string
 	learn func()
 	once  *sync.Once
 }
 
 func (v staleView) Owner(store.Shard) string {
 	v.once.Do(v.learn)
-	return "a"
+	return v.owner
 }
 
 // A topic opens at the moment in which members change: its shards have looked at the
@@ -38,7 +39,7 @@ func TestTopicThatOpensDuringAJoinIsPlaced(t *testing.T) {
 		a := f.Nodes["a"].Sys
 		members := a.Node().Membership().View()
 		f.Nodes["a"].Show(func(was fleet.View) fleet.View {
-			return staleView{was, func() {
+			return staleView{was, "a", func() {
 				f.Nodes["a"].Show(nil)
 				a.Node().Broadcast(&actors.ViewChanged{})
 			}, new(sync.Once)}
@@ -56,6 +57,36 @@ func TestTopicThatOpensDuringAJoinIsPlaced(t *testing.T) {
 		for n, owner := range f.Owners("mail") {
 			if placed := members.Owner(store.Shard{Topic: "mail", N: n}); owner != placed {
 				t.Errorf("shard %d is owned by %q and placed on %q", n, owner, placed)
+			}
+		}
+	})
+}
+
+// A notice about a shard arrives at the moment in which it becomes this node's: whoever
+// handles it has looked at the members of before. The shard has an owner all the same.
+func TestANoticeDuringADrainLeavesNoShardWithoutAnOwner(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		a := f.Nodes["a"]
+		if _, err := a.Sys.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(12)}); err != nil {
+			t.Fatal(err)
+		}
+		a.SetDraining(true)
+		f.Work(f.Nodes["b"], "mail", 100).Enqueue(a, "mail", "t", 100, time.Second)
+		time.Sleep(time.Minute)
+		a.Show(func(was fleet.View) fleet.View {
+			return staleView{View: was, owner: "b", once: new(sync.Once), learn: func() {
+				f.Nodes["b"].SetDraining(true)
+				a.SetDraining(false)
+				a.Show(nil)
+				a.Sys.Node().ViewChanged()
+				time.Sleep(time.Second)
+			}}
+		})
+		a.Sys.Node().Peer().Notified(fleet.Notice{Released: []store.Shard{{Topic: "mail", N: 11}}})
+		time.Sleep(10 * time.Second)
+		for n, owner := range f.Owners("mail") {
+			if owner != "a" {
+				t.Errorf("shard %d is owned by %q", n, owner)
 			}
 		}
 	})

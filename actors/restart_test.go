@@ -248,7 +248,7 @@ func TestShardsThatPanickedAreHandedOver(t *testing.T) {
 		a.Store.Freeze(false)
 		servicetest.Idle(5 * time.Second)
 		w.Take()
-		if err := a.Sys.Node().DrainPeer(true); err != nil {
+		if err := a.Sys.Node().Peer().Drain(true); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Idle(10 * time.Second)

@@ -22,7 +22,7 @@ import (
 
 var (
 	modelSchedules = flag.Int("schedules.n", 150, "how many schedules TestSchedulesGoAsTheirModels has")
-	modelHours     = flag.Int("schedules.hours", 2, "for how many hours")
+	modelHours     = flag.Int("schedules.hours", 1, "for how many hours")
 )
 
 // lasts is how long the worker is at a run: one in four is still at it when the next
@@ -214,7 +214,7 @@ func newPlay(t *testing.T, f *servicetest.Fleet, n int) *play {
 		}
 	}
 	var err error
-	if w.sub, err = a.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, w); err != nil {
+	if w.sub, err = a.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w", MaxInFlight: 10_000}, w); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.sub.Grant(10_000); err != nil {

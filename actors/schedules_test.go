@@ -1,14 +1,18 @@
 package actors_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -241,7 +245,7 @@ func TestAnEndThatWasNotToldIsFound(t *testing.T) {
 		// The task goes, and the cell that it tells is not there to take that.
 		c := store.Commit{
 			Puts:    []store.Put{{Cell: store.Cell{ID: cell.ID}, If: cell.Version}},
-			Removes: []store.Remove{{ID: read.ID(read.Open[0].Occurrence), Must: true}},
+			Removes: []store.Remove{{ID: read.ID(read.Open[0].Occurrence), Untried: true}},
 		}
 		if _, results, err := s.Node().Cells().Commit(t.Context(), sched.shard(), nil, []store.Commit{c}); err != nil || results[0].Status != store.OK {
 			t.Fatal(results, err)
@@ -300,4 +304,139 @@ func TestAScheduleIsRefused(t *testing.T) {
 			t.Errorf("then there are runs of %v", got)
 		}
 	})
+}
+
+// TestAUserKnowsWhichRunsHaveEnded asks for a run while the owner of the shard has not heard
+// of the end of the one before.
+func TestAUserKnowsWhichRunsHaveEnded(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		owner, other, w := besideOwner(t, f, everySpec(time.Hour))
+		trigger := func(request string) error {
+			_, err := other.Sys.Schedules.Trigger(t.Context(), schedules.Trigger{Topic: "mail", Name: "nightly", Overlap: schedule.Skip, Request: request})
+			return err
+		}
+		if err := trigger("first"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(900 * time.Millisecond)
+		if err := trigger("meanwhile"); !isRunOpen(err) {
+			t.Errorf("while the run is open: %v", err)
+		}
+		owner.Store.Freeze(true)
+		time.Sleep(200 * time.Millisecond)
+		if err := trigger("second"); err != nil {
+			t.Errorf("after its end: %v", err)
+		}
+		owner.Store.Freeze(false)
+		time.Sleep(5 * time.Second)
+		w.mu.Lock()
+		if len(w.got) != 2 {
+			t.Errorf("%d runs were delivered, want 2", len(w.got))
+		}
+		w.mu.Unlock()
+		w.stop()
+	})
+}
+
+// besideOwner makes a topic of one shard with a schedule, whose runs take a second at a worker
+// of the node that does not own the shard.
+func besideOwner(t *testing.T, f *servicetest.Fleet, spec schedule.Spec) (owner, other *servicetest.Node, w *diligent) {
+	t.Helper()
+	a, b := f.Nodes["a"], f.Nodes["b"]
+	topic := a.Sys.Node().Topics().New("mail")
+	topic.Shards = 1
+	if _, err := a.Sys.Node().Topics().Create(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	putSchedule(t, a.Sys.Node(), "nightly", spec)
+	w = &diligent{runs: map[string]*time.Timer{}, got: map[string]int{}, at: map[string]time.Time{}}
+	w.last = func(*store.RunOf) time.Duration { return time.Second }
+	owner, other = a, b
+	if time.Sleep(time.Second); f.Owners("mail")[0] == "b" {
+		owner, other = b, a
+	}
+	var err error
+	if w.sub, err = other.Sys.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sub.Grant(10); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	return owner, other, w
+}
+
+func isRunOpen(err error) bool { return isReason(err, "RUN_OPEN") }
+
+func isReason(err error, reason string) bool {
+	var p *problem.Error
+	return errors.As(err, &p) && p.Reason == reason
+}
+
+// TestAUserKnowsThatAScheduleIsFinished asks for changes while the owner of the shard has not
+// heard of the end of the last run: a pause that was answered OK, and did nothing, would let the
+// schedule run after an edit.
+func TestAUserKnowsThatAScheduleIsFinished(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		spec := everySpec(time.Minute)
+		spec.Timetable.End = time.Now().Add(90 * time.Second)
+		owner, other, w := besideOwner(t, f, spec)
+		time.Sleep(time.Minute - 1500*time.Millisecond) // the only run has begun
+		owner.Store.Freeze(true)
+		time.Sleep(time.Second)
+		all := other.Sys.Schedules
+		_, pause := all.Pause(t.Context(), "mail", "nightly", "ada", "")
+		_, trigger := all.Trigger(t.Context(), schedules.Trigger{Topic: "mail", Name: "nightly"})
+		for what, err := range map[string]error{"pause": pause, "trigger": trigger} {
+			if !isReason(err, "SCHEDULE_FINISHED") {
+				t.Errorf("%s after the end of the last run: %v", what, err)
+			}
+		}
+		owner.Store.Freeze(false)
+		time.Sleep(5 * time.Second)
+		w.stop()
+	})
+}
+
+// TestEndsAreHeardAfterTheStoreWasSetBack undoes ends of runs, as a failover does. Those that
+// come after that have the numbers of parcels which their owner has taken.
+func TestEndsAreHeardAfterTheStoreWasSetBack(t *testing.T) {
+	for behind := range 6 {
+		servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
+			s := f.Nodes["a"].Sys
+			topic := s.Node().Topics().New("mail")
+			topic.Shards, topic.Visibility = 1, time.Second
+			if _, err := s.Node().Topics().Create(t.Context(), topic); err != nil {
+				t.Fatal(err)
+			}
+			w := &diligent{runs: map[string]*time.Timer{}, got: map[string]int{}, at: map[string]time.Time{}}
+			w.last = func(*store.RunOf) time.Duration { return 300 * time.Millisecond }
+			start := time.Now()
+			var all []*scheduled
+			for i := range 5 {
+				spec := everySpec(2 * time.Second)
+				spec.Template.Task.MaxRetries = 5
+				spec.Timetable.Start = start.Add(time.Second + 100*time.Millisecond*time.Duration(i))
+				all = append(all, putSchedule(t, s.Node(), fmt.Sprint("often", i), spec))
+			}
+			var err error
+			if w.sub, err = s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, w); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.sub.Grant(100); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Until(start.Add(7*time.Second + 350*time.Millisecond + 100*time.Millisecond*time.Duration(behind))))
+			was := f.Store.Clone()
+			time.Sleep(time.Until(start.Add(9*time.Second + 250*time.Millisecond + 150*time.Millisecond*time.Duration(behind))))
+			f.Store.Restore(was)
+			time.Sleep(40 * time.Second)
+			for _, one := range all {
+				if got := one.read(); got.Made < 20 || len(got.Open) > 1 {
+					t.Errorf("%d: 40 s later %s has made %d runs, of which %d are open", behind, one.name, got.Made, len(got.Open))
+				}
+			}
+			w.stop()
+		})
+	}
 }

@@ -60,6 +60,7 @@ func (c *Config) bounds(receive int) []problem.Bound {
 		problem.Span("", "limit-min-visibility", l.MinVisibility, time.Millisecond, l.MaxVisibility),
 		problem.Span("", "limit-max-visibility", l.MaxVisibility, l.MinVisibility, maxSpan),
 		problem.Count("", "limit-max-retries", l.MaxRetries, 1, maxAttempts),
+		problem.Count("", "warn-due-per-second", l.WarnDue, 1, math.MaxInt32),
 		problem.Count("", "limit-shards", l.Shards, 1, MaxShardNumber),
 		problem.Count("", "shards", c.Topic.Shards, 1, l.Shards),
 	}

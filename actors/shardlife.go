@@ -3,7 +3,9 @@ package actors
 import (
 	"context"
 	"errors"
+	"sync"
 
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -13,14 +15,17 @@ import (
 // whose the shards are before they read, or write, the catalog: only then is the
 // topic in the catalog the later one.
 
-// lives returns whose the active shards of a topic are.
-func (s *Topics) lives(ctx context.Context, t *store.Topic) ([]store.ShardLife, error) {
+// shardLives has the store give shards to topics.
+type shardLives struct{ rt *runtime.Runtime }
+
+// of returns whose the active shards of a topic are.
+func (l shardLives) of(ctx context.Context, t *store.Topic) ([]store.ShardLife, error) {
 	active := t.Active()
 	shards := make([]store.Shard, active.Shards)
 	for n := range shards {
 		shards[n] = store.Shard{Topic: t.Name, N: active.First + n}
 	}
-	stats, err := s.rt.CountsOf(ctx, shards)
+	stats, err := l.rt.CountsOf(ctx, shards)
 	lives := make([]store.ShardLife, len(stats))
 	for i := range stats {
 		lives[i] = stats[i].Life
@@ -28,31 +33,51 @@ func (s *Topics) lives(ctx context.Context, t *store.Topic) ([]store.ShardLife, 
 	return lives, err
 }
 
-// openShards gives the active shards of a topic to it that were another topic's, or were
+// open gives the active shards of a topic to it that were another topic's, or were
 // dropped, when lives was read.
-func (s *Topics) openShards(ctx context.Context, t *store.Topic, lives []store.ShardLife) error {
+func (l shardLives) open(ctx context.Context, t *store.Topic, lives []store.ShardLife) error {
 	for n, was := range lives {
 		if was == (store.ShardLife{}) || was == (store.ShardLife{Topic: t.Life}) {
 			continue
 		}
 		shard := store.Shard{Topic: t.Name, N: t.First + n, Life: t.Life}
-		if _, err := s.rt.Resolve(ctx, func() error { return s.rt.Store.OpenShard(ctx, shard, was) }); err != nil {
+		if _, err := l.rt.Resolve(ctx, func() error { return l.rt.Store.OpenShard(ctx, shard, was) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// seal sees to it that the former shards of a topic take no new task.
+func (l shardLives) seal(ctx context.Context, t *store.Topic) error {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var errs error
+	for _, span := range t.Spans()[1:] {
+		for n := range span.Shards {
+			shard := store.Shard{Topic: t.Name, N: span.First + n}
+			wg.Go(func() {
+				_, err := l.rt.Resolve(ctx, func() error { return l.rt.Store.Seal(ctx, shard.For(t.Life)) })
+				mu.Lock()
+				defer mu.Unlock()
+				errs = errors.Join(errs, err)
+			})
+		}
+	}
+	wg.Wait()
+	return errs
+}
+
 // Create creates a topic, with shards that take its tasks.
 func (s *Topics) Create(ctx context.Context, t store.Topic) (store.Topic, error) {
-	lives, err := s.lives(ctx, &t)
+	lives, err := s.lives.of(ctx, &t)
 	if err != nil {
 		return store.Topic{}, err
 	}
 	if t, err = s.rt.Store.PutTopic(ctx, t); err != nil {
 		return store.Topic{}, err
 	}
-	return t, s.openShards(ctx, &t, lives)
+	return t, s.lives.open(ctx, &t, lives)
 }
 
 // RefreshSealed learns why a shard of a topic takes no tasks: the topic has other shards,
@@ -68,7 +93,7 @@ func (s *Topics) RefreshSealed(ctx context.Context, name string) error {
 		return nil
 	}
 	was := ref.(*Topic).shared.Current.Load()
-	lives, err := s.lives(ctx, was)
+	lives, err := s.lives.of(ctx, was)
 	if err != nil {
 		return err
 	}
@@ -81,7 +106,7 @@ func (s *Topics) RefreshSealed(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case t.Active() == was.Active():
-		if err := s.openShards(ctx, &t, lives); err != nil {
+		if err := s.lives.open(ctx, &t, lives); err != nil {
 			return err
 		}
 	}

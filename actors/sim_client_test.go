@@ -70,6 +70,7 @@ func (c *simClient) ask(e history.Event) (answer func(history.Event, error)) {
 
 // delivered writes down a task that came in.
 func (c *simClient) delivered(d subscription.Delivery) {
+	c.s.handed = time.Now()
 	c.write(history.Event{
 		Kind: history.Delivered, Task: d.Task.ID, Attempt: d.Task.Attempt, Token: hex.EncodeToString(d.Token),
 		HoldMS: d.HoldFor.Milliseconds(), Due: int64(d.Task.Due), Sum: string(d.Task.Payload),

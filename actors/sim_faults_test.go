@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
 	history "github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -170,14 +171,16 @@ func (s *sim) rewind(lag time.Duration) {
 	s.after(lag, func() {
 		c := s.client("rig")
 		c.write(history.Event{Kind: history.Fault, Fault: "rewind"})
-		s.mem, s.fences = was, fences
+		s.mem.Restore(was)
+		s.fences = fences
+		s.excuse(0)
 		s.after(5*time.Second, func() { c.write(history.Event{Kind: history.Healed, Fault: "rewind"}) })
 	})
 }
 
 // allowances is what the faults of a plan may cost.
-func (p *simPlan) allowances() []history.Allowance {
-	return []history.Allowance{{Fault: "rewind", Before: p.rewind}}
+func (p *simPlan) allowances() []checker.Allowance {
+	return []checker.Allowance{{Fault: "rewind", Before: p.rewind}}
 }
 
 // heal ends every fault.

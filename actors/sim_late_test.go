@@ -25,6 +25,7 @@ type simLate struct {
 	quiet time.Time            // no trouble since, or not before
 	moved time.Time            // until then notices may have gone to who owns nothing
 	since map[string]time.Time // by what is overdue: since when nothing explains it
+	queue int                  // the most that was overdue at a time, since nothing was
 }
 
 // excuse says that trouble may make things late until some time after it is over.
@@ -43,9 +44,6 @@ func (s *sim) misled() {
 
 // watchLate looks at what is overdue until the run is over.
 func (s *sim) watchLate() {
-	if s.plan.rewind > 0 { // nodes believe what was undone, until the watchdog looks
-		return
-	}
 	s.excuse(0)
 	var look func()
 	look = func() {
@@ -74,11 +72,15 @@ func (s *sim) lookLate() {
 		due[i] = s.overdue(sh)
 		overdue += len(due[i])
 	}
+	// Under a rate what is overdue waits for all that was before it, also when most of that is gone.
+	if s.late.queue = max(s.late.queue, overdue); overdue == 0 {
+		s.late.queue = 0
+	}
 	// While nodes do not know who owns a shard, a hold that is over may keep its permit.
 	told := time.Now().After(s.late.moved)
 	free = free && (told || s.permits() == 0)
 	for i, sh := range shards {
-		s.lookShard(sh, held[i], due[i], free, s.slack(overdue), was)
+		s.lookShard(sh, held[i], due[i], free, s.slack(s.late.queue), was)
 	}
 }
 

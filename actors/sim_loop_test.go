@@ -17,7 +17,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors"
-	history "github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
 )
@@ -37,6 +37,7 @@ type sim struct {
 	plan   simPlan
 	rng    *rand.Rand
 	start  time.Time
+	handed time.Time // when the last task was delivered
 	trace  io.Writer // nil: none
 	engine *actor.ActorSystem
 
@@ -59,6 +60,7 @@ type sim struct {
 	late  simLate
 
 	schedules map[store.CellID]*simSchedule
+	flows     map[string]*simFlow
 	breach    []string // of what only the simulation can see
 
 	mu       sync.Mutex
@@ -103,6 +105,7 @@ type simJob struct {
 func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 	s := &sim{
 		schedules: make(map[store.CellID]*simSchedule),
+		flows:     make(map[string]*simFlow),
 		seed:      seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
 		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),
@@ -295,7 +298,7 @@ type simResult struct {
 	Steps    int
 	Lasted   time.Duration // simulated
 	Breaches []string
-	Verdict  *history.Verdict
+	Verdict  *checker.Verdict
 }
 
 func (r *simResult) ok() bool { return len(r.Breaches) == 0 && r.Verdict.OK() }

@@ -110,6 +110,7 @@ func (n *simNode) live() {
 	p := &n.s.plan
 	n.every(p.lease/actors.Renewals, func(int) { n.sys.Renew(n.ctx) })
 	n.every(p.seqEvery, func(turn int) {
+		n.care.FollowServers(n.ctx)
 		if n.viewChanged() {
 			n.sys.FollowView()
 			n.care.Discover(n.ctx)
@@ -342,7 +343,7 @@ func (n *simNode) Notify(to fleet.Member, notice fleet.Notice) {
 		}
 		n.s.after(n.s.lag(), func() {
 			if other := n.s.find(to.Name); other != nil {
-				other.whenAwake(func() { other.sys.Notified(notice) })
+				other.whenAwake(func() { other.sys.Peer().Notified(notice) })
 			}
 		})
 	})
@@ -564,9 +565,9 @@ func simWeight(name string, s store.Shard) uint64 {
 
 func (v simView) Without(names ...string) fleet.View { return v }
 
-// store is the store as the node reaches it. It keeps cells in runs that have schedules.
+// store is the store as the node reaches it. It keeps cells in runs that have schedules or workflows.
 func (n *simNode) store() store.Store {
-	if n.s.plan.schedules > 0 {
+	if n.s.plan.schedules+n.s.plan.workflows > 0 {
 		return simCells{&simStore{n.s, n}}
 	}
 	return &simStore{n.s, n}

@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/shard"
 	history "github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -50,7 +51,7 @@ type simPlan struct {
 	rewind                 time.Duration // the most that a failover undoes
 	idle                   time.Duration // after which topics close; 0: the default
 	ahead                  time.Duration // of the clock of the store's second primary; 0: it has one clock
-	schedules              int
+	schedules, workflows   int
 	holdAhead              time.Duration // that tasks are held before they are due; 0: they are not
 
 	lies    simLies
@@ -100,11 +101,15 @@ func (s *sim) planFor() simPlan {
 	if s.chance(0.3) {
 		p.limits = s.drawLimits()
 	}
+	if p.rewind > 0 {
+		p.watchdog = s.drawWatchdog()
+	}
 	p.idle = s.drawIdle()
 	p.ahead = s.drawClocks()
 	p.horizons = s.drawHorizons(p.loadEvery)
 	p.holdAhead = s.drawHoldAhead()
 	p.schedules = s.drawSchedules(&p)
+	p.workflows = s.drawWorkflows(&p)
 	return p
 }
 
@@ -135,6 +140,13 @@ func (s *sim) drawIdle() time.Duration {
 		return 0
 	}
 	return time.Second + time.Duration(rng.Int64N(int64(30*time.Second)))
+}
+
+// drawWatchdog draws how often it looks in a run with failovers, from a source of its own like
+// drawIdle. What was undone is not to wait for it.
+func (s *sim) drawWatchdog() time.Duration {
+	rng := rand.New(rand.NewPCG(s.seed, 13))
+	return []time.Duration{40 * time.Second, 4 * time.Minute}[rng.IntN(2)]
 }
 
 // drawClocks draws by how much two clocks of the store differ, if they do: less than anyone is
@@ -224,6 +236,7 @@ func (s *sim) whole() *simResult {
 		s.gossip()
 	}
 	s.schedule()
+	s.submitWorkflows()
 	s.produce()
 	s.poll()
 	s.watchLate()
@@ -238,10 +251,11 @@ func (s *sim) whole() *simResult {
 			return false
 		}
 		looked = time.Now()
-		return s.empty() || looked.After(end)
+		return s.empty() || looked.After(end) && !s.goesOn(looked) || looked.After(end.Add(time.Hour))
 	})
 	s.audit()
 	s.auditSchedules()
+	s.auditFlows()
 	r := &simResult{Seed: s.seed, Steps: s.steps, Lasted: time.Since(s.start), Breaches: s.breach}
 	for _, n := range s.nodes {
 		s.kill(n, "the end")
@@ -259,7 +273,7 @@ func (s *sim) whole() *simResult {
 	for _, c := range s.books {
 		files = append(files, c.events)
 	}
-	r.Verdict = history.Check(history.New(files), history.Rules{Allowances: s.plan.allowances(), TokensLost: []string{"rewind"}})
+	r.Verdict = checker.Check(checker.New(files), checker.Rules{Allowances: s.plan.allowances(), TokensLost: []string{"rewind"}})
 	return r
 }
 
@@ -279,6 +293,10 @@ func simRate(r store.Rate) *history.Rate {
 	return &history.Rate{Count: r.Count, PeriodMS: r.Period.Milliseconds(), Burst: r.Burst, Window: r.Kind == store.SlidingWindow}
 }
 
+// goesOn reports whether tasks are still delivered. Few workers who have credit for one task,
+// and whose acks at other nodes their owners are not told of, may wait for a hold each time.
+func (s *sim) goesOn(now time.Time) bool { return now.Sub(s.handed) <= 2*s.plan.visibility }
+
 // empty reports whether nothing is left to do.
 func (s *sim) empty() bool {
 	stats, err := s.mem.Stats(simContext, s.shards())
@@ -289,7 +307,7 @@ func (s *sim) empty() bool {
 	for _, st := range stats {
 		left += st.Pending + st.Running
 	}
-	return left == 0 && s.schedulesOver()
+	return left == 0 && s.schedulesOver() && s.flowsOver()
 }
 
 func (s *sim) shards() []store.Shard {
@@ -303,6 +321,7 @@ func (s *sim) shards() []store.Shard {
 var simReasons = map[store.Reason]string{
 	store.ReasonMaxRetries: "max_retries", store.ReasonPermanent: "permanent", store.ReasonExpired: "expired",
 	store.ReasonCorrupt: "corrupt", store.ReasonHoldExpired: "hold_expired",
+	store.ReasonCancelled: "cancelled",
 }
 
 // audit writes down what is in the store.

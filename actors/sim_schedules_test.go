@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
@@ -15,15 +17,18 @@ import (
 
 // A run may have schedules, which end when the producers do. What their owners commit is
 // written down as what a producer asks for, so the ledger judges the tasks; and it is looked
-// at here, whether each occurrence has its run or a reason, and no more.
+// at here, whether each occurrence has its run or a reason which is so, and no more. Users ask
+// nodes, which fail them like anybody, or are answered at once and always.
 
 // simSchedule is a schedule and what was committed of it.
 type simSchedule struct {
 	shard  store.Shard
 	start  store.Millis
 	table  *timetable.Timetable
-	made   map[string]bool // runs, without those that were taken back
-	paused store.Millis    // since when; 0: it is not
+	made   map[string]bool // runs of the timetable, without those that were taken back
+	paused store.Millis    // since when; 0: it is not, or nobody knows
+	busy   bool            // a user waits for an answer
+	asked  int             // triggers
 }
 
 // drawSchedules draws how many schedules there are, from a source of its own like drawIdle.
@@ -52,8 +57,8 @@ func (s *sim) schedule() {
 					Entries: []timetable.Entry{{Every: between(2*time.Second, 40*time.Second)}},
 					End:     start.Add(s.plan.active).Time(),
 				},
-				Overlap: []schedule.Overlap{schedule.Skip, schedule.BufferOne, schedule.BufferAll, schedule.Allow}[rng.IntN(4)],
-				CatchUp: schedule.CatchUp(1 + rng.IntN(3)), Grace: between(time.Second, time.Minute), History: rng.IntN(5),
+				Overlap: schedule.Overlap(1 + rng.IntN(5)),
+				CatchUp: schedule.CatchUp(1 + rng.IntN(3)), Grace: between(time.Second, time.Minute), History: schedule.MaxHistory,
 				Template: schedule.Template{Task: store.Task{Payload: []byte("run"), MaxRetries: rng.IntN(3)}},
 			},
 			Name: name, Life: rng.Uint64(), Phase: schedule.Active, Anchor: start, Decided: start,
@@ -69,8 +74,62 @@ func (s *sim) schedule() {
 			s.after(at, func() { s.pauseSchedule(name, true) })
 			s.after(at+between(time.Millisecond, time.Minute), func() { s.pauseSchedule(name, false) })
 		}
+		for range rng.IntN(6) {
+			act := rng.IntN(4)
+			s.after(between(time.Second, s.plan.active), func() { s.askForSchedule(name, act) })
+		}
 		s.after(s.plan.active+time.Second, func() { s.pauseSchedule(name, false) })
 	}
+}
+
+// askForSchedule has a user ask some node to trigger a schedule, to edit it, to pause or to
+// resume it. One call about a schedule is made at a time.
+func (s *sim) askForSchedule(name string, act int) {
+	n, book := s.anyNode(), s.schedules[schedule.CellID(name)]
+	if n == nil || book.busy || time.Since(s.start) > s.plan.active {
+		return
+	}
+	book.busy = true
+	book.asked++
+	request := fmt.Sprint(name, "#", book.asked)
+	overlap := schedule.Overlap(1 + s.rng.IntN(5))
+	if act == 3 {
+		book.paused = 0
+	}
+	s.log("%s: a user asks for %d", name, act)
+	s.spawn(n, func() (err error) {
+		ctx, cancel := n.timeout()
+		defer cancel()
+		switch act {
+		case 0:
+			_, err = n.use.Schedules.Trigger(ctx, schedules.Trigger{Topic: simTopic, Name: name, Overlap: overlap, Request: request})
+		case 1:
+			err = s.editSchedule(ctx, n, name, overlap)
+		case 2:
+			_, err = n.use.Schedules.Pause(ctx, simTopic, name, "sim", "")
+		default:
+			_, err = n.use.Schedules.Resume(ctx, simTopic, name, "sim", "")
+		}
+		return err
+	}, func(err error) {
+		book.busy = false
+		if act == 2 && err == nil {
+			book.paused = s.now(book.shard)
+		}
+	})
+}
+
+// editSchedule gives a schedule another overlap, and its runs another payload.
+func (s *sim) editSchedule(ctx context.Context, n *simNode, name string, overlap schedule.Overlap) error {
+	was, err := n.use.Schedules.Get(ctx, simTopic, name)
+	if err != nil {
+		return err
+	}
+	spec := was.Spec
+	spec.Overlap = overlap
+	spec.Template.Task.Payload = append(slices.Clip(spec.Template.Task.Payload), '+')
+	_, err = n.use.Schedules.Put(ctx, schedules.Definition{Topic: simTopic, Name: name, Spec: spec}, nil)
+	return err
 }
 
 // meddleWith pauses a schedule now and then, or resumes it, while its owner makes up its mind.
@@ -79,7 +138,7 @@ func (s *sim) meddleWith(ids []store.CellID) {
 		return
 	}
 	id := ids[s.rng.IntN(len(ids))]
-	if book := s.schedules[id]; book != nil {
+	if book := s.schedules[id]; book != nil && !book.busy {
 		s.after(s.between(0, 5*time.Millisecond), func() { s.pauseSchedule(id.Key(), book.paused == 0) })
 	}
 }
@@ -101,10 +160,10 @@ func (s *sim) readSchedule(id store.CellID) (*schedule.Schedule, int64) {
 
 func (s *sim) pauseSchedule(name string, paused bool) {
 	one, version := s.readSchedule(schedule.CellID(name))
-	if one == nil {
+	book := s.schedules[schedule.CellID(name)]
+	if one == nil || paused && book.busy { // nobody would know whose change is the last
 		return
 	}
-	book := s.schedules[schedule.CellID(name)]
 	if paused {
 		s.change(one, version, schedule.Pause{By: "sim"})
 		book.paused = s.now(book.shard)
@@ -176,38 +235,140 @@ func (s *sim) pendingOf(sh store.Shard, commits []store.Commit) map[string]bool 
 	return pending
 }
 
+// doubts says of each commit, before it is made, what speaks against the reasons for which it
+// skips occurrences; empty: nothing.
+func (s *sim) doubts(m *memstore.Store, sh store.Shard, commits []store.Commit) []string {
+	doubts := make([]string, len(commits))
+	for i := range commits {
+		for _, put := range commits[i].Puts {
+			if s.schedules[put.Cell.ID] != nil && len(put.Body) > 0 {
+				doubts[i] = s.doubt(m, sh, &put)
+			}
+		}
+	}
+	return doubts
+}
+
+func (s *sim) doubt(m *memstore.Store, sh store.Shard, put *store.Put) string {
+	next, err := schedule.FromCell(put.Cell)
+	cells, err2 := m.Cells(simContext, sh, []store.CellID{put.ID})
+	if err != nil || err2 != nil || cells[0].Version != put.If {
+		return "" // the commit fails
+	}
+	was, err := schedule.FromCell(cells[0])
+	if err != nil || next.Skipped[schedule.Overlapped] == was.Skipped[schedule.Overlapped] {
+		return ""
+	}
+	i := len(next.History) - 1
+	for i >= 0 && next.History[i].Reason != schedule.Overlapped {
+		i--
+	}
+	if i < 0 || s.wasOpen(m, sh, was, next.History[i].At) {
+		return ""
+	}
+	for _, r := range next.Open { // one of before that is made as late
+		if r.Origin != schedule.ByTimetable || r.At < next.History[i].At {
+			return ""
+		}
+	}
+	return fmt.Sprintf("unreasonable: %s skips that of %v at %v, as a run is open, and none is since before", next.Name, next.History[i].At.Time(), s.now(sh).Time())
+}
+
+// wasOpen reports whether a run of a schedule was open at a moment, or is: none whose end was
+// told before that.
+func (s *sim) wasOpen(m *memstore.Store, sh store.Shard, one *schedule.Schedule, since store.Millis) bool {
+	ended := make(map[string]store.Millis)
+	parcels, err := m.Parcels(simContext, sh, store.InBox, one.Taken, 10_000)
+	if err != nil {
+		panic(err) // memstore fails only when it is closed
+	}
+	for i := range parcels {
+		if e, ok := schedule.Told(&parcels[i]).(schedule.Ended); ok {
+			ended[e.ID] = parcels[i].At
+		}
+	}
+	for _, r := range one.Open {
+		if at, told := ended[one.ID(r.Occurrence)]; !told || at >= since {
+			return true
+		}
+	}
+	return false
+}
+
+// mostLead is how far ahead a run of a shard may be made. A node takes the store for one clock
+// until it has heard of the other.
+func (s *sim) mostLead(sh store.Shard) time.Duration {
+	return schedule.Lead + time.Second + max(0, -s.ahead(sh))
+}
+
 func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool) {
 	client, now := s.client("schedules"), s.now(sh)
+	others := notOfTimetable(c)
+	for _, id := range c.Cancels {
+		if _, there := pending[id]; there && !pending[id] {
+			client.ask(history.Event{Op: history.Cancel, Task: id})(history.Event{Outcome: "requested"}, nil)
+		}
+	}
 	for _, r := range c.Removes {
 		if pending[r.ID] {
 			for _, book := range s.schedules {
-				delete(book.made, r.ID)
+				if r.Untried { // it is taken back, not cancelled
+					delete(book.made, r.ID)
+				}
 			}
 			client.ask(history.Event{Op: history.Delete, Task: r.ID})(history.Event{}, nil)
 		}
 	}
 	for _, t := range c.Adds {
+		if t.StepOf != nil {
+			s.madeStep(sh, t)
+			continue
+		}
 		book := s.schedules[schedule.CellID(t.RunOf.Schedule)]
 		switch at := t.RunOf.Occurrence; {
+		case others[t.ID]:
 		case book.made[t.ID]:
 			s.broken("doubled: %s makes its run of %v again", t.RunOf.Schedule, at.Time())
-		case t.Due < at || at.Sub(now) > schedule.Lead+time.Second:
+		case t.Due < at || at.Sub(now) > s.mostLead(sh):
 			s.broken("premature: %s makes its run of %v, due %v, at %v", t.RunOf.Schedule, at.Time(), t.Due.Time(), now.Time())
 		case book.paused != 0 && at > book.paused:
 			s.broken("strayed: %s makes its run of %v, and is paused since %v", t.RunOf.Schedule, at.Time(), book.paused.Time())
 		}
-		book.made[t.ID] = true
+		if !others[t.ID] {
+			book.made[t.ID] = true
+		}
 		client.ask(history.Event{Op: history.Enqueue, Task: t.ID, Due: int64(t.Due), Sum: string(t.Payload), Attempts: t.MaxRetries + 1})(
 			history.Event{Due: int64(t.Due)}, nil)
 	}
 }
 
+// notOfTimetable are the runs that a commit adds for other reasons.
+func notOfTimetable(c *store.Commit) map[string]bool {
+	others := make(map[string]bool)
+	for _, put := range c.Puts {
+		if put.Cell.ID.Kind() != store.CellSchedule || len(put.Body) == 0 {
+			continue
+		}
+		if one, err := schedule.FromCell(put.Cell); err == nil {
+			for _, r := range one.Open {
+				others[one.ID(r.Occurrence)] = r.Origin != schedule.ByTimetable
+			}
+		}
+	}
+	return others
+}
+
 // schedulesOver reports whether all schedules have finished.
 func (s *sim) schedulesOver() bool {
 	for id := range s.schedules {
-		if one, _ := s.readSchedule(id); one != nil && one.Phase != schedule.Finished {
-			return false
+		one, _ := s.readSchedule(id)
+		if one == nil || one.Phase == schedule.Finished {
+			continue
 		}
+		if one.Phase == schedule.Paused { // a pause that nobody was answered
+			s.pauseSchedule(id.Key(), false)
+		}
+		return false
 	}
 	return true
 }
@@ -226,9 +387,15 @@ func (s *sim) auditSchedules() {
 		for _, n := range one.Skipped {
 			skipped += n
 		}
+		for _, h := range one.History {
+			if h.Origin != schedule.ByTimetable {
+				skipped -= h.Count
+			}
+		}
 		switch {
 		case one.Phase != schedule.Finished || len(one.Open)+len(one.Waiting)+len(one.Recalled) > 0:
 			s.broken("%s has not finished: %+v", one.Name, one)
+		case len(one.History) == schedule.MaxHistory: // it may have forgotten skips of triggers
 		case one.Made != int64(len(book.made)) || one.Made+skipped != named:
 			s.broken("vanished: of %d occurrences %s made %d, with %d tasks, and skipped %v", named, one.Name, one.Made, len(book.made), one.Skipped)
 		}
@@ -243,10 +410,14 @@ var _ store.Cells = simCells{}
 func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
 	return askAll(ctx, st.simStore, "commit", sh, true, func(m *memstore.Store) (store.Stamp, []store.CommitResult, error) {
 		pending := st.s.pendingOf(sh, commits)
+		reasons := st.s.doubts(m, sh, commits)
 		stamp, results, err := m.Commit(simContext, sh, f, commits)
 		for i := range results {
 			if results[i].Status == store.OK {
 				st.s.committed(sh, &commits[i], pending)
+				if reasons[i] != "" {
+					st.s.broken("%s", reasons[i])
+				}
 			}
 		}
 		if f != nil {
@@ -259,6 +430,7 @@ func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, c
 func (st simCells) Cells(ctx context.Context, sh store.Shard, ids []store.CellID) ([]store.Cell, error) {
 	return askStore(ctx, st.simStore, "cells", sh, false, func(m *memstore.Store) ([]store.Cell, error) {
 		st.s.meddleWith(ids)
+		st.s.meddleWithFlows(ids)
 		return m.Cells(simContext, sh, ids)
 	})
 }

@@ -278,7 +278,7 @@ func (st *simStore) Hold(ctx context.Context, sh store.Shard, f store.Fence, hol
 		if st.s.plan.lies.early {
 			m.SetClock(st.s.ahead(sh) + time.Second)
 		}
-		if st.s.plan.lies.doubled {
+		if st.s.plan.lies.doubled && st.s.chance(0.1) {
 			stamp, r, err := m.Clone().Hold(simContext, sh, f, holds)
 			return stamp, r, err
 		}

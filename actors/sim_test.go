@@ -15,15 +15,16 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 20, "how many seeds TestSimulation runs")
+	simSeeds = flag.Int("sim.seeds", 8, "how many seeds TestSimulation runs")
 	simFirst = flag.Uint64("sim.first", 1, "the first of them")
 	simOn    = flag.Bool("sim.on", false, "go on after a seed that breaks promises")
-	simAgain = flag.Int("sim.again", 3, "how many seeds TestSimulationReplays runs")
+	simAgain = flag.Int("sim.again", 2, "how many seeds TestSimulationReplays runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
 	simSlack = flag.Duration("sim.slack", 5*time.Second, "how late a task may come without a cause")
 )
 
-// TestSimulation runs seeds, see sim. `make sim` runs many, or one with its trace.
+// TestSimulation runs seeds, see sim. `make sim` runs many, or one with its trace, and
+// `make long` some more with the race detector.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		r := simulate(t, *simSeed, simPlan{}, os.Stdout)

@@ -76,11 +76,35 @@ func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &shard.PendingGone{Ids
 // cells wake. It is a hint.
 func (r *Topic) CellsChanged(n int) { r.tell(n, &shard.CellsChanged{}) }
 
-// Cancelled tells who has the workers of held tasks, here or at the owner, that their
-// cancellation was asked for. It is a hint.
+// Committed tells a shard of a call that committed a change of a cell: its owner, here or elsewhere,
+// looks at the cell at once, and at the tasks that came and went. It is a hint.
+func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
+	if len(c.Adds) > 0 {
+		made := make([]store.Entry, len(c.Adds))
+		for i, t := range c.Adds {
+			made[i] = store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits}
+		}
+		r.Pending(n, stamp.Seq, made...)
+	}
+	r.CellsChanged(n)
+	if len(c.Removes) > 0 {
+		gone := make([]string, len(c.Removes))
+		for i, removed := range c.Removes {
+			gone[i] = removed.ID
+		}
+		r.Deleted(n, gone...)
+	}
+}
+
+// ParcelsSent tells the owner of a shard, here or elsewhere, that a call put parcels into its
+// out-box. It is a hint.
+func (r *Topic) ParcelsSent(n int) { r.tell(n, &shard.ParcelsSent{}) }
+
+// Cancelled tells who has the workers of held tasks that their cancellation was asked for:
+// this node, or any other, as a shard may have got another owner since. It is a hint.
 func (r *Topic) Cancelled(at store.Shard, holds ...fleet.EndedHold) {
 	r.tell(at.N, &shard.CancelHolds{Holds: holds})
-	r.rt.Fleet.NotifyOwner(at, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: at, Holds: holds}}})
+	r.rt.Fleet.NotifyOthers(fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: at, Holds: holds}}})
 }
 
 // Add sends tasks to their shards.
@@ -89,8 +113,24 @@ func (r *Topic) Add(batch *AddBatch) {
 	r.rt.Send(r.pid, batch)
 }
 
-// Wanted tells a shard that it is for this node to own. It is a hint.
-func (r *Topic) Wanted(n int) { r.tell(n, &shard.Placed{Wanted: true}) }
+// Wanted tells a shard that it is for this node to own, as who should is gone. It is a hint.
+func (r *Topic) Wanted(n int) { r.tell(n, &shard.Placed{Forsaken: true}) }
+
+// tellPending tells the shard of any topic that one store call made tasks pending.
+func (s *Topics) tellPending(at store.Shard, seq int64, tasks ...store.Entry) {
+	if ref, open := s.Opened(at.Topic); open {
+		ref.Pending(at.N, seq, tasks...)
+	}
+}
+
+// topicOf returns what a topic is, as Open does.
+func (s *Topics) topicOf(ctx context.Context, name string) (*store.Topic, *problem.Error) {
+	ref, err := s.Open(ctx, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return ref.Config(), nil
+}
 
 // heardParcels tells a shard that its in-box got parcels. It does not wait.
 func (s *Topics) heardParcels(at store.Shard, in int64) {
@@ -110,7 +150,7 @@ func (r *Topic) Seen(n int, st *store.Stats) {
 	if at.pid == nil || at.Doze.Agrees(st) {
 		return
 	}
-	r.rt.Send(at.pid, &shard.SeqSeen{Seq: st.Seq, Held: st.Running > 0, Empty: st.Pending+st.Running == 0, Cells: st.Cells, In: st.In})
+	r.rt.Send(at.pid, &shard.SeqSeen{Seq: st.Seq, Held: st.Running > 0, Empty: st.Pending+st.Running == 0, Cells: st.Cells, Parcels: st.Parcels, In: st.In, Server: st.Server})
 }
 
 // Assigned is how many tasks were found for the subscription and are not sent yet.

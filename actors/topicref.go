@@ -68,12 +68,9 @@ func (r *Topic) tell(n int, m any) bool {
 	return pid != nil
 }
 
-// place tells a shard that hints of other nodes find it, and whether it is for this node
+// place tells a shard that hints of other nodes find it, and that it may be for this node
 // to own.
-func (r *Topic) place(n int) {
-	wanted := r.rt.Fleet.Owns(store.Shard{Topic: r.shared.Current.Load().Name, N: n})
-	r.tell(n, &shard.Placed{Wanted: wanted})
-}
+func (r *Topic) place(n int) { r.tell(n, &shard.Placed{}) }
 
 // lookAgain reads what became of a topic.
 func (r *Topic) lookAgain() {

@@ -37,6 +37,9 @@ type Topics struct {
 	turns  turns      // of opened
 
 	closedIdle atomic.Bool // see HasClosedIdle
+	lives      shardLives
+	wakes      wakeTimes
+	shown      shownDepths
 }
 
 // Lock waits for the lock of a topic, or for the end of ctx. What a topic is changes
@@ -182,7 +185,7 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 		s.rt.Send(ref.pid, &shard.Configured{Topic: t})
 		return nil
 	}
-	if err := s.seal(ctx, &t); err != nil {
+	if err := s.lives.seal(ctx, &t); err != nil {
 		return err
 	}
 	done := make(chan struct{})
@@ -378,26 +381,6 @@ func (t *turns) remove(ref *Topic) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refs[ref.turn] = slices.DeleteFunc(slices.Clone(t.refs[ref.turn]), func(r *Topic) bool { return r == ref })
-}
-
-// seal sees to it that the former shards of a topic take no new task.
-func (s *Topics) seal(ctx context.Context, t *store.Topic) error {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	var errs error
-	for _, span := range t.Spans()[1:] {
-		for n := range span.Shards {
-			shard := store.Shard{Topic: t.Name, N: span.First + n}
-			wg.Go(func() {
-				_, err := s.rt.Resolve(ctx, func() error { return s.rt.Store.Seal(ctx, shard.For(t.Life)) })
-				mu.Lock()
-				defer mu.Unlock()
-				errs = errors.Join(errs, err)
-			})
-		}
-	}
-	wg.Wait()
-	return errs
 }
 
 // KeepLogs has shards keep logs, or none.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -9,19 +10,19 @@ import (
 )
 
 // A topic that is idle has no actors. It opens again on its next use: a call, a hint of
-// another node, or a task that the store has in a shard of this node.
+// another node, or a task that the store has in a shard of this node and that comes near.
 //
 // Closing must not delay a task, and must not leave a claim in the store that keeps the next
-// owner out. So a topic closes only while the store has no task in a shard that this node
-// owns or should own, and once all claims are released. A lookup may meet the closing: the
+// owner out. So a topic closes only while the store has nothing to do soon in a shard that this
+// node owns or should own, and once all claims are released. A lookup may meet the closing: the
 // lookup records the use and then reads closing, the closing sets closing and then reads the
 // last use. One of them notices the other.
 
-// closeTimeout bounds what closing an idle topic waits for.
+// closeTimeout bounds what closing an idle topic, and a look in the background, waits for.
 const closeTimeout = 10 * time.Second
 
 // CloseIdle closes the topics that nobody has used here for Config.IdleAfter, and that
-// have no task for this node.
+// have nothing to do soon for this node.
 func (s *Topics) CloseIdle(ctx context.Context) {
 	for _, ref := range s.listIdle(ctx) {
 		if ctx.Err() != nil {
@@ -31,28 +32,22 @@ func (s *Topics) CloseIdle(ctx context.Context) {
 	}
 }
 
-// HasClosedIdle reports whether a topic was closed here for being idle.
-func (s *Topics) HasClosedIdle() bool { return s.closedIdle.Load() }
+// HasClosedIdle reports whether a topic was closed here for being idle, or rests.
+func (s *Topics) HasClosedIdle() bool { return s.closedIdle.Load() || s.shown.any() }
 
-// listIdle returns the topics that were not used for long and have no task for this node.
+// listIdle returns the topics that were not used for long and have nothing to do soon here.
 // The others are asked about again after IdleAfter.
 func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 	var refs []*Topic
 	var shards []store.Shard
 	s.Each(func(ref *Topic) {
-		if s.unused(ref) {
+		if ref.unused(s.cfg.IdleAfter) {
 			refs, shards = append(refs, ref), append(shards, place.Shards(ref.shared.Current.Load())...)
 		}
 	})
-	stats, err := s.rt.CountsOf(ctx, shards)
+	needed, _, err := s.wakes.needed(ctx, shards, s.cfg.staysOpen())
 	if err != nil {
 		return nil
-	}
-	needed := make(map[string]bool)
-	for i := range stats {
-		if s.needed(shards[i], &stats[i]) {
-			needed[shards[i].Topic] = true
-		}
 	}
 	for _, ref := range refs {
 		if needed[ref.shared.Current.Load().Name] {
@@ -65,14 +60,9 @@ func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 }
 
 // unused reports whether nobody has used a topic here for long. During a reshard it is in use.
-func (s *Topics) unused(ref *Topic) bool {
-	last := max(ref.touched.Load(), ref.shared.Active.Load())
-	return time.Since(time.Unix(0, last)) >= s.cfg.IdleAfter && ref.subscriptions.Load() == 0 && len(ref.shared.Current.Load().Spans()) == 1
-}
-
-// needed reports whether a shard has tasks and is this node's, or should be.
-func (s *Topics) needed(shard store.Shard, st *store.Stats) bool {
-	return st.Pending+st.Running+st.Done+st.Dead+st.Cells+st.Parcels > 0 && (st.Owner == s.rt.Name || s.rt.Fleet.Owns(shard))
+func (r *Topic) unused(long time.Duration) bool {
+	last := max(r.touched.Load(), r.shared.Active.Load())
+	return time.Since(time.Unix(0, last)) >= long && r.subscriptions.Load() == 0 && len(r.shared.Current.Load().Spans()) == 1
 }
 
 // closeIdle closes a topic unless it is in use after all.
@@ -89,7 +79,7 @@ func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 		return
 	}
 	ref.closing.Store(true)
-	if s.unused(ref) && s.unattended(ctx, ref) && s.releaseClaims(ctx, ref) {
+	if ref.unused(s.cfg.IdleAfter) && ref.unattended(ctx) && s.releaseClaims(ctx, ref) {
 		s.rt.Log.Debug("topic closed: it is idle", "topic", name)
 		s.closedIdle.Store(true)
 		s.CloseLocked(ctx, name)
@@ -103,9 +93,9 @@ func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 }
 
 // unattended reports whether nobody subscribes to a topic here, and nothing is in flight.
-func (s *Topics) unattended(ctx context.Context, ref *Topic) bool {
+func (r *Topic) unattended(ctx context.Context) bool {
 	reply := make(chan bool, 1)
-	s.rt.Send(ref.pid, &askIdle{reply: reply})
+	r.rt.Send(r.pid, &askIdle{reply: reply})
 	select {
 	case idle := <-reply:
 		return idle
@@ -115,20 +105,14 @@ func (s *Topics) unattended(ctx context.Context, ref *Topic) bool {
 }
 
 // releaseClaims releases the claims of a topic's shards. It reports whether the store has
-// none of them then, and no task for this node.
+// none of them then, and nothing to do soon for this node.
 func (s *Topics) releaseClaims(ctx context.Context, ref *Topic) bool {
 	awaitAll(ctx, ref.release(nil))
-	shards := place.Shards(ref.shared.Current.Load())
-	stats, err := s.rt.CountsOf(ctx, shards)
-	if err != nil {
+	needed, stats, err := s.wakes.needed(ctx, place.Shards(ref.shared.Current.Load()), s.cfg.staysOpen())
+	if err != nil || len(needed) > 0 {
 		return false
 	}
-	for i := range stats {
-		if stats[i].Owner == s.rt.Name || s.needed(shards[i], &stats[i]) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(stats, func(st store.Stats) bool { return st.Owner == s.rt.Name })
 }
 
 // inUse returns a topic that is open here, and keeps it from closing.

@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -48,12 +49,14 @@ func TestTopicThatIsUsedStaysOpen(t *testing.T) {
 	})
 }
 
-// A task that is due in hours has its owner keep the topic open.
+// A task that is due in a quarter of an hour has its owner keep the topic open.
 func TestTopicWithTasksStaysOpen(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 3*time.Hour))
-		servicetest.Idle(2 * time.Hour)
-		open(t, s, "mail", true)
+		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 20*time.Minute))
+		for range 20 {
+			servicetest.Idle(time.Minute)
+			open(t, s, "mail", true)
+		}
 	})
 }
 
@@ -135,10 +138,10 @@ func enqueueFar(t *testing.T, f *servicetest.Fleet, at string) {
 func TestTopicClosesAtANodeWithoutItsShards(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a, b := f.Nodes["a"], f.Nodes["b"]
-		if err := a.Sys.Node().DrainPeer(true); err != nil {
+		if err := a.Sys.Node().Peer().Drain(true); err != nil {
 			t.Fatal(err)
 		}
-		servicetest.EnqueueOne(t, a.Sys, servicetest.After("mail", "a", 3*time.Hour))
+		servicetest.EnqueueOne(t, a.Sys, servicetest.After("mail", "a", 20*time.Minute))
 		open(t, a.Sys, "mail", true)
 		servicetest.Idle(idleAfter + time.Minute)
 		open(t, a.Sys, "mail", false)
@@ -169,7 +172,10 @@ func TestClosedTopicIsSharedWithANewNode(t *testing.T) {
 	})
 }
 
-// Uses that meet the closing of a topic come through, whoever is first.
+var closingRounds = flag.Int("closing.rounds", 6, "how many rounds TestUseMeetsTheClosing plays")
+
+// Uses that meet the closing of a topic come through, whoever is first. `make long` plays
+// more rounds.
 func TestUseMeetsTheClosing(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a, b := f.Nodes["a"], f.Nodes["b"]
@@ -178,7 +184,7 @@ func TestUseMeetsTheClosing(t *testing.T) {
 		w.Run(time.Second)
 		w.Done(time.Second)
 		w.Sub.Unsubscribe(nil)
-		for round := range 20 {
+		for round := range *closingRounds {
 			servicetest.Idle(idleAfter + time.Minute)
 			open(t, a.Sys, "mail", false)
 			in := servicetest.EnqueueOne(t, a.Sys, servicetest.After("mail", fmt.Sprint("x", round), 0))
@@ -213,7 +219,7 @@ func TestUseMeetsTheClosing(t *testing.T) {
 func TestClosedTopicGivesUpAClaimThatCameBack(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a := f.Nodes["a"].Sys
-		if err := a.Node().DrainPeer(true); err != nil {
+		if err := a.Node().Peer().Drain(true); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Idle(time.Second)

@@ -10,31 +10,22 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// OpenActive opens the topics that have tasks in shards of this node; the others
+// OpenActive opens the topics that have something to do soon in shards of this node; the others
 // open on first use.
 func (s *Topics) OpenActive(ctx context.Context) error {
 	topics, err := s.rt.Store.ListTopics(ctx)
 	if err != nil {
 		return err
 	}
-	var ours []store.Shard
-	var of []*store.Topic
-	for i := range topics {
-		if ref, open := s.Opened(topics[i].Name); open && !ref.closing.Load() {
-			continue
-		}
-		for _, shard := range place.Shards(&topics[i]) {
-			if s.rt.Fleet.Owns(shard) {
-				ours, of = append(ours, shard), append(of, &topics[i])
-			}
-		}
+	a := s.closedOurs(topics)
+	if a.stats, err = s.rt.CountsOf(ctx, a.shards); err != nil {
+		return err
 	}
-	stats, err := s.rt.CountsOf(ctx, ours)
-	for i, st := range stats {
-		if st.Pending+st.Running+st.Cells+st.Parcels > 0 {
-			s.open(ctx, *of[i])
-		}
+	a.wakes, err = s.wakes.at(ctx, a.shards, a.stats)
+	for _, t := range a.opening(s.cfg.opensAhead()) {
+		s.open(ctx, *t)
 	}
+	s.showResting(ctx, &a)
 	return err
 }
 
@@ -100,7 +91,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 	if ref, ok := s.opened.Load(t.Name); ok {
 		return ref.(*Topic), nil
 	}
-	if err := s.seal(ctx, &t); err != nil {
+	if err := s.lives.seal(ctx, &t); err != nil {
 		return nil, problem.FromStore(err)
 	}
 	reply := make(chan *Topic, 1)
@@ -109,6 +100,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 	<-ref.ready // what is sent to a shard before that is lost
 	ref.touch()
 	s.opened.Store(t.Name, ref)
+	s.shown.forget(t.Name)
 	ref.opened.Store(true)
 	for _, shard := range place.Shards(&t) {
 		ref.place(shard.N)

@@ -10,7 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/lateness"
 )
 
 // lab is one instance under test with its producers and its worker process.
@@ -115,7 +115,7 @@ func settle(line *Line, r Report, n int) error {
 	if err != nil {
 		return fmt.Errorf("lateness histogram: %w", err)
 	}
-	line.late, line.LateMS = h, ledger.Percentiles(h)
+	line.late, line.LateMS = h, lateness.Of(h)
 	line.Early, line.Duplicate, line.Repeat = r.Early, r.Duplicate, r.Repeat
 	line.Lost = n - r.Tasks
 	return nil

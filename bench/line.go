@@ -9,7 +9,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/lateness"
 )
 
 // Line is the result of one workload: one JSON object. Times are milliseconds,
@@ -33,23 +33,23 @@ type Line struct {
 	Backlog     int    `json:"backlog"`
 	Rate        int    `json:"rate_per_s,omitempty"` // single calls a second that were asked for
 
-	Seconds      float64           `json:"seconds"` // length of the measured window
-	EnqueuePerS  float64           `json:"enqueue_per_s"`
-	ProcessPerS  float64           `json:"process_per_s"`
-	EndToEndPerS float64           `json:"end_to_end_per_s"`
-	LateMS       ledger.Percentile `json:"late_ms"`
-	Early        int               `json:"early"`
-	Lost         int               `json:"lost"`
-	Duplicate    int               `json:"duplicate"` // again, with no higher attempt
-	Repeat       int               `json:"repeat"`    // again, with a higher attempt: legal
-	CPU          Roles             `json:"cpu_s"`
-	CPUPer100k   float64           `json:"cpu_s_per_100k"`
-	RSS          Roles             `json:"rss_mb"`
-	StoreBytes   float64           `json:"store_bytes_per_task"`
-	ServerBytes  float64           `json:"server_bytes_per_task"`
-	FirstMS      float64           `json:"first_ms"`
-	LastMS       float64           `json:"last_ms"`
-	Machine      string            `json:"machine"`
+	Seconds      float64              `json:"seconds"` // length of the measured window
+	EnqueuePerS  float64              `json:"enqueue_per_s"`
+	ProcessPerS  float64              `json:"process_per_s"`
+	EndToEndPerS float64              `json:"end_to_end_per_s"`
+	LateMS       lateness.Percentiles `json:"late_ms"`
+	Early        int                  `json:"early"`
+	Lost         int                  `json:"lost"`
+	Duplicate    int                  `json:"duplicate"` // again, with no higher attempt
+	Repeat       int                  `json:"repeat"`    // again, with a higher attempt: legal
+	CPU          Roles                `json:"cpu_s"`
+	CPUPer100k   float64              `json:"cpu_s_per_100k"`
+	RSS          Roles                `json:"rss_mb"`
+	StoreBytes   float64              `json:"store_bytes_per_task"`
+	ServerBytes  float64              `json:"server_bytes_per_task"`
+	FirstMS      float64              `json:"first_ms"`
+	LastMS       float64              `json:"last_ms"`
+	Machine      string               `json:"machine"`
 
 	late *hdrhistogram.Histogram // for the chart; nil when read from JSON
 }

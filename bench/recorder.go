@@ -6,7 +6,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/tally"
 )
 
 // Recorder notes what a worker process sees of one run. It is safe for
@@ -17,7 +18,7 @@ type Recorder struct {
 	done chan struct{} // closed when every task was delivered and acked
 
 	mu     sync.Mutex // guards the rest
-	tally  *ledger.Tally
+	tally  *tally.Tally
 	late   *hdrhistogram.Histogram
 	seen   int // distinct tasks
 	acked  int
@@ -46,7 +47,7 @@ type Report struct {
 
 // NewRecorder records a run of n tasks.
 func NewRecorder(run uint32, n int) *Recorder {
-	return &Recorder{run: run, n: n, done: make(chan struct{}), tally: ledger.NewTally(n), late: ledger.NewHistogram()}
+	return &Recorder{run: run, n: n, done: make(chan struct{}), tally: tally.New(n), late: lateness.New()}
 }
 
 // Start notes that a handler began on a delivery at now.
@@ -69,7 +70,7 @@ func (r *Recorder) note(s stamp, attempt int, now time.Time) {
 	}
 	if !r.tally.Has(int(s.index)) {
 		r.seen++
-		late := min(max((now.UnixNano()-s.due)/1000, 0), ledger.LatenessCeiling)
+		late := min(max((now.UnixNano()-s.due)/1000, 0), lateness.Ceiling)
 		_ = r.late.RecordValue(late) // in range by the line above
 	}
 	r.tally.Deliver(int(s.index), attempt, due, now)
@@ -144,7 +145,7 @@ func (r *Recorder) Report() (Report, error) {
 // Histogram is the lateness of first deliveries, in microseconds.
 func (r Report) Histogram() (*hdrhistogram.Histogram, error) {
 	if len(r.Late) == 0 {
-		return ledger.NewHistogram(), nil
+		return lateness.New(), nil
 	}
 	return hdrhistogram.Decode(r.Late)
 }

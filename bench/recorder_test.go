@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/lateness"
 )
 
 func TestRecorderReportsLateness(t *testing.T) {
@@ -21,7 +21,7 @@ func TestRecorderReportsLateness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ledger.Percentiles(h)
+	got := lateness.Of(h)
 	for _, p := range []struct {
 		name      string
 		got, want float64

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/lateness"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -29,14 +29,14 @@ func sampleLines() []Line {
 	tuned, untouched := peer, peer
 	tuned.Setup, tuned.Settings, tuned.EndToEndPerS = SetupTuned, "checks every 100ms", 12000
 	untouched.Setup = SetupDefault
-	lateness := base
-	lateness.Workload, lateness.LateMS = "lateness", ledger.Percentile{P50: 1.25, P90: 1.5, P99: 2, P999: 10.123, Max: 12}
-	lateness.Early, lateness.Lost, lateness.Duplicate = 1, 2, 3
+	late := base
+	late.Workload, late.LateMS = "lateness", lateness.Percentiles{P50: 1.25, P90: 1.5, P99: 2, P999: 10.123, Max: 12}
+	late.Early, late.Lost, late.Duplicate = 1, 2, 3
 	restart := base
 	restart.Workload, restart.FirstMS, restart.LastMS, restart.Repeat = "restart", 412.3, 900, 17
 	backlog := base
 	backlog.Workload, backlog.StoreBytes, backlog.ServerBytes = "backlog", 410.2, 1.3
-	return []Line{throughput, peer, tuned, untouched, lateness, backlog, restart}
+	return []Line{throughput, peer, tuned, untouched, late, backlog, restart}
 }
 
 func TestTables(t *testing.T) {
@@ -104,7 +104,7 @@ func TestChartDrawsEveryDistribution(t *testing.T) {
 	}
 	var lines []Line
 	for _, system := range []string{"first", "second"} {
-		l := Line{System: system, Workload: "lateness", late: ledger.NewHistogram()}
+		l := Line{System: system, Workload: "lateness", late: lateness.New()}
 		for us := range int64(2000) {
 			if err := l.late.RecordValue(us + 1); err != nil {
 				t.Fatal(err)

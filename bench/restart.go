@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tally"
 )
 
 const (
@@ -39,7 +39,7 @@ func (l *lab) restart(ctx context.Context) error {
 		return err
 	}
 	n := l.o.tasks(restartTasks)
-	t := &trial{lab: l, n: n, maker: l.maker(), tally: ledger.NewTally(n)}
+	t := &trial{lab: l, n: n, maker: l.maker(), tally: tally.New(n)}
 	line, err := t.run(ctx)
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ type trial struct {
 	maker *maker
 	base  time.Time // the first due time
 
-	mu    sync.Mutex    // guards tally
-	tally *ledger.Tally // acknowledged enqueues
+	mu    sync.Mutex   // guards tally
+	tally *tally.Tally // acknowledged enqueues
 }
 
 func (t *trial) run(ctx context.Context) (Line, error) {

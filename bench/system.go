@@ -57,6 +57,9 @@ type Driver interface {
 // System is one delay queue that the harness can run.
 type System struct {
 	Name string
+	// MostTasks is how many tasks of throughput it gets unless told, where those of the others
+	// would take it half an hour. 0: as many as they.
+	MostTasks int
 	// Open starts the system's processes inside the box.
 	Open func(ctx context.Context, o Options, box *Box) (*Instance, error)
 	// Dial connects to an instance by its target, from any process.

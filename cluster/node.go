@@ -49,6 +49,10 @@ type Node struct {
 	Weight      int    `json:"w,omitempty"` // share of the shards against others'; 0 is 100
 	State       State  `json:"t"`
 
+	// Tells says that the program tells cells of the ends of tasks; one of before there
+	// were cells does not, and does not say so.
+	Tells bool `json:"l,omitempty"`
+
 	// Hosts are its machine's addresses, with commas between them, as far as they fit.
 	// Start fills them in.
 	Hosts string `json:"h,omitempty"`

@@ -10,6 +10,8 @@ const (
 	CellWalk     = 'f'
 	CellTally    = 't'
 	CellCalendar = 'c'
+	CellTask     = 'e' // no cell: a parcel with a task has its id for an address
+	CellRefused  = 'u' // a task that could not be delivered
 )
 
 // MaxCellKey is how long the key of a cell may be.

@@ -10,7 +10,7 @@ import (
 // nothing of what a cell means. All stores of ddq keep them.
 type Cells interface {
 	// Commit makes changes one after the other, each as a whole or not at all: OK, or
-	// the first that is in its way of Stale, HoldLost, WrongState, Conflict and Closed.
+	// the first that is in its way of Stale, HoldLost, NoCell, WrongState, Conflict and Closed.
 	// With a fence it is an owner's call; without, any node's. A full store refuses
 	// the whole call when one of them brings work, see life.BringsWork.
 	// Raises Seq by one when any task became pending. What they send is numbered in their
@@ -79,13 +79,13 @@ type Holder struct {
 
 // Remove deletes a pending task, if it is there.
 type Remove struct {
-	ID   string
-	Must bool // the commit is WrongState when the task is not pending
+	ID      string
+	Untried bool // the commit is WrongState unless the task is pending, and no attempt of it counts
 }
 
 // CommitResult is the outcome of one Commit.
 type CommitResult struct {
-	Status Status // OK, Stale, HoldLost, WrongState, Conflict, Closed
+	Status Status // OK, Stale, HoldLost, NoCell, WrongState, Conflict, Closed
 	Cell   Cell   // Stale: the one that is in the way, as it is; Version 0 when it is not there
-	ID     string // HoldLost, WrongState, Conflict: the task
+	ID     string // HoldLost, NoCell, WrongState, Conflict: the task
 }

@@ -9,7 +9,8 @@ import (
 // Limits keeps what the nodes of a fleet share of rates and caps. Any node may call
 // it, about any topics and keys together; it belongs to no shard, and does not move
 // with one. What Reserve, Acquire and Move did is at least as durable as a Hold that
-// follows them; a permit whose holder has no hold may be forgotten when the store starts.
+// follows them, and tokens that are reserved as a whole outlive the node that has the answer; a
+// permit whose holder has no hold may be forgotten when the store starts.
 type Limits interface {
 	// Reserve takes tokens of rates, now and for moments to come. A token that is not
 	// used in its time is lost. Repeated, it takes others.

@@ -23,7 +23,7 @@ type Parcel struct {
 func (p *Parcel) Size() int {
 	n := len(p.To) + len(p.Topic) + len(p.Body)
 	if e := p.Ended; e != nil {
-		n += len(e.ID) + len(e.Worker) + len(e.Error) + len(e.Result)
+		n += len(e.ID) + len(e.Worker) + len(e.Error) + len(e.Result) + len(e.Say)
 	}
 	return n
 }
@@ -40,4 +40,5 @@ type Ended struct {
 	Worker  string // of that attempt
 	Error   string // of the last attempt that failed
 	Result  []byte // Done
+	Say     []byte // Done: what the ack said, see Ack
 }

@@ -46,8 +46,8 @@ type Reader interface {
 	// Stats returns counts and ownership of shards.
 	Stats(ctx context.Context, shards []Shard) ([]Stats, error)
 
-	// Counts is Stats without Ready and OldestMs, which stay 0: those may cost a walk
-	// over the tasks that are due. The rest costs the same however many tasks there are.
+	// Counts is Stats without Ready, which stays 0, and without OldestMs, which may: those may
+	// cost a walk over the tasks that are due. The rest costs the same however many tasks there are.
 	Counts(ctx context.Context, shards []Shard) ([]Stats, error)
 }
 

@@ -27,11 +27,12 @@ const (
 	Behind            // Hold: of an ordering key, and not the head of its line
 	LeftOut           // Hold: not looked at, the bodies of those before it fill the answer
 	HoldLost          // Commit: a task is not held under the token
+	NoCell            // Ack, Commit: the ack says something, and its task tells no cell
 )
 
 var statusNames = [...]string{
 	"none", "OK", "Added", "Held", "Duplicate", "Conflict", "Taken", "Replaced", "Passed", "Closed", "Already", "NotDue", "Stale", "WrongState",
-	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut", "HoldLost",
+	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut", "HoldLost", "NoCell",
 }
 
 func (s Status) String() string {

@@ -37,6 +37,11 @@ type Stamp struct {
 	Now time.Time // the store's clock, to the microsecond
 	Seq int64     // number of calls so far that made tasks of the shard pending
 	In  int64     // number of the last parcel that the in-box got; 0: none yet
+
+	// Server tells the server that answered from others: it is another number once the
+	// server was restarted, or another took over. Then what was answered before may be
+	// lost. Claim, Counts and Stats say it; 0: not known, or all is in one process.
+	Server uint64
 }
 
 // Info describes a store.
@@ -48,4 +53,8 @@ type Info struct {
 	// ManyClocks says that shards may lie on machines whose clocks differ: a stamp
 	// counts for its shard only, and Clock for none. It does not change.
 	ManyClocks bool
+
+	// Servers changes whenever a server of the store is found to be another one than before,
+	// see Stamp.Server. To know it asks the store nothing.
+	Servers uint64
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/rand"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -27,6 +28,13 @@ func CeilMillis(d time.Duration) int64 {
 		ms++
 	}
 	return ms
+}
+
+// FromMillis returns so many milliseconds, which come from a record or a message: where there are
+// more than a Duration has room for, as many whole ones as it has.
+func FromMillis(ms int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
 }
 
 // Shard is one numbered part of a topic and the unit of ownership.
@@ -147,6 +155,9 @@ const (
 	ReasonRateLimited        // it came when a rate had no token left, and its topic lets none wait
 
 	ReasonCancelled Reason = 8 // its cancellation was asked for while it ran
+
+	// ReasonUndeliverable is of what an ack enqueued and its topic refuses. No store knows it.
+	ReasonUndeliverable Reason = 9
 )
 
 // Attribute is one header of a task.
@@ -187,6 +198,8 @@ type Task struct {
 	Key            *Key          // nil: none. Stores keep its Text with the task
 	Indexed        IndexSet      // names of attributes by which it is found; not in what stores return
 	RunOf          *RunOf        // nil: it was enqueued
+	StepOf         *StepOf       // nil: it is no step of a workflow
+	Cause          *Cause        // nil: no ack enqueued it
 	Tells          CellID        // a cell that is told when it ends for good, see Ended; empty: none
 	Fingerprint    uint64        // hash of the request that made the task
 
@@ -202,6 +215,56 @@ type RunOf struct {
 
 	Recipient     string // of an audience, for whom it is; empty: it is the whole run
 	RecipientData []byte // of the recipient
+}
+
+// Cause names the task whose ack enqueued another one.
+type Cause struct{ Topic, ID string }
+
+// StepOf says which step of which workflow a task is, and what the steps before it returned.
+type StepOf struct {
+	Workflow string // its id
+	Topic    string // its topic; empty: that of the task
+	Kind     string // its name; may be empty
+	Name     string // of the step
+	Copy     int    // from 1; 0: the step has no copies
+	Try      int    // which making of the step it is, from 1
+	Starts   int    // 1, and one more each time that the workflow began again
+	Undo     bool   // the task compensates the step
+	Input    []byte // of the workflow, if the step asks for it
+
+	Inputs []StepInput // of an undo: its step
+	Cut    bool        // Inputs have no results, which are too large together
+}
+
+// StepInput is how a step, or a copy of one, ended before another one was made.
+type StepInput struct {
+	Step   string
+	Copy   int // from 1; 0: the step has no copies
+	End    StepEnd
+	Size   int // of the result, also when that was left out
+	Result []byte
+}
+
+// StepEnd is how a step ended.
+type StepEnd uint8
+
+const (
+	StepDone StepEnd = iota + 1
+	StepFailed
+	StepCancelled
+	StepSkipped
+)
+
+// Bytes is how much the caller's bytes of a task are together.
+func (t *Task) Bytes() int {
+	n := len(t.Payload)
+	if t.StepOf != nil {
+		n += len(t.StepOf.Input)
+		for i := range t.StepOf.Inputs {
+			n += len(t.StepOf.Inputs[i].Result) + len(t.StepOf.Inputs[i].Step)
+		}
+	}
+	return n
 }
 
 // Snapshot is a task as it stands in the store.

@@ -42,6 +42,14 @@ type Topic struct {
 	// A topic is watched when it keeps a log of changes for a while.
 	WatchRetention time.Duration
 	WatchMax       int // changes that a shard's log keeps; 0 means DefaultWatchMax
+
+	Workflows WorkflowPolicy
+}
+
+// WorkflowPolicy says how many workflows a topic has, and for how long.
+type WorkflowPolicy struct {
+	Retention time.Duration // after the end of one that does not say itself; 0: the default
+	Max       int           // that are open; 0: the default
 }
 
 // MaxFormer is how many generations of shards of a topic may have tasks left.

@@ -29,7 +29,8 @@ type Writer interface {
 	// Ack ends holds: the tasks are done. With retention 0 they are deleted. A hold
 	// whose deadline has passed can be acked until Recover takes it. WrongState for
 	// a task that is pending, dead, or done under another token. A done task keeps
-	// its result and its last attempt, see Reader.History.
+	// its result and its last attempt, see Reader.History. NoCell for an ack that says
+	// something of a task that tells no cell; the hold stays.
 	Ack(ctx context.Context, s Shard, acks []Ack, retention time.Duration) (Stamp, []Status, error)
 
 	// Nack ends holds and makes the tasks pending again, or dead. One whose
@@ -82,6 +83,7 @@ type Ack struct {
 	ID     string
 	Token  Token
 	Result []byte // kept with the done task
+	Say    []byte // for the cell that the task tells, see Ended
 }
 
 // Nack ends one hold without success.

@@ -1,6 +1,7 @@
 package timer_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -146,9 +147,12 @@ func TestMovedTaskIsDeliveredOnceAtItsNewTime(t *testing.T) {
 	})
 }
 
-// One day of tasks, loaded a horizon at a time as a shard does it.
+var hours = flag.Int("timer.hours", 6, "of how many hours TestDayOfTasksIsNeverEarly loads tasks")
+
+// Hours of tasks, loaded a horizon at a time as a shard does it.
 func TestDayOfTasksIsNeverEarly(t *testing.T) {
-	const tasks, day, horizon, load = 100_000, 24 * time.Hour, 30 * time.Second, 10 * time.Second
+	const horizon, load = 30 * time.Second, 10 * time.Second
+	day, tasks := time.Duration(*hours)*time.Hour, *hours*4000
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(shifted)
 		clock.set(-1234567 * time.Microsecond) // so that a ms of the store is none of the machine
@@ -156,7 +160,7 @@ func TestDayOfTasksIsNeverEarly(t *testing.T) {
 		o := newOwner(t, w, clock.Now)
 		start := clock.Now()
 		ids := make([]string, tasks)
-		steps := make([][]int, day/load+1)
+		steps := make([][]int, int(day/load)+1)
 		due := make([]int64, tasks)
 		for i := range tasks {
 			ids[i] = uuid.NewString()

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Installs what the named jobs need beside Go, where it is missing, through apt:
 #
-#   deps.sh tests   make, a C compiler (for the race detector), redis-server
+#   deps.sh tests   make, a C compiler (for the race detector), redis-server, PostgreSQL for
+#                   the outbox, and for the SDKs node with the compiler of TypeScript, and
+#                   Python with venv and pip, and a browser for the pages
 #   deps.sh faults  ip and tc, mount, mkfs.ext4, and a C compiler
 #   deps.sh model   spin, and a C compiler
+#   deps.sh release ssh-keygen
 #   deps.sh peers   the servers that ddq is compared with: beanstalkd, PostgreSQL
 #
 # Tests start servers of their own. A service that a package would start or
@@ -17,6 +20,11 @@ need() {
 	local command=$1
 	shift
 	PATH=$PATH:/usr/sbin:/usr/local/sbin:/sbin command -v "$command" >/dev/null || missing+=("$@")
+}
+
+# need_postgres looks where Debian keeps the servers, too: off the PATH.
+need_postgres() {
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need initdb postgresql
 }
 
 # as_root runs a command as root.
@@ -54,6 +62,12 @@ for job in "$@"; do
 		need make make
 		if [ "$(go env CC)" = gcc ]; then need gcc gcc libc6-dev; fi
 		need redis-server redis-server
+		need_postgres
+		need node nodejs
+		need tsc node-typescript
+		need python3 python3
+		python3 -c 'import ensurepip' 2>/dev/null || need ensurepip python3-venv
+		need chromium chromium fonts-dejavu-core
 		;;
 	faults)
 		need ip iproute2
@@ -65,9 +79,12 @@ for job in "$@"; do
 		need spin spin
 		need gcc gcc libc6-dev
 		;;
+	release)
+		need ssh-keygen openssh-client
+		;;
 	peers)
 		need beanstalkd beanstalkd
-		ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need initdb postgresql
+		need_postgres
 		;;
 	*)
 		echo "deps.sh: unknown job $job" >&2

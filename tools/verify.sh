@@ -20,21 +20,23 @@ repo() {
 go tool -modfile=tools/go.mod buf lint || complain "the protos break a rule"
 go tool -modfile=tools/go.mod buf generate
 tools/openapi.sh
-derived=('*.pb.go' '*.pb.gw.go' api/openapi/openapi.json)
+tools/sdktypes.sh
+tools/licenses.sh
+derived=('*.pb.go' '*.pb.gw.go' api/openapi/openapi.json api/sdk/typescript/src/types.gen.ts api/sdk/python/ddq/_types.py docs/licenses.md)
 changed=$(repo status --porcelain -- "${derived[@]}")
 if [ -n "$changed" ]; then
 	repo --no-pager diff --stat -- "${derived[@]}" >&2
 	complain "generated code is not current: run make generate and commit it"$'\n'"$changed"
 fi
 
-for module in . bench/peers deploy/check tools; do
+for module in . api/outbox api/ui/browser bench/peers deploy/check tools tools/release; do
 	(cd "$module" && go mod verify) || complain "$module: a module is not what go.sum says"
 	(cd "$module" && go mod tidy -diff) || complain "$module: run go mod tidy"
 done
 
-# Links of pages to what is in the repository.
+# Links of pages to what is in the repository. Code is no link: x[T]("y").
 dead=$(repo ls-files '*.md' | while read -r page; do
-	{ grep -oE '\]\([^)]+\)' "$page" || true; } | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | { grep -vE '^([a-z]+:|$)' || true; } |
+	{ sed -E '/^```/,/^```/d; s/`[^`]*`//g' "$page" | grep -oE '\]\([^)]+\)' || true; } | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | { grep -vE '^([a-z]+:|$)' || true; } |
 		while read -r to; do [ -e "$(dirname "$page")/$to" ] || echo "$page: $to"; done
 done)
 if [ -n "$dead" ]; then

@@ -36,7 +36,8 @@ type Claim struct {
 }
 
 const (
-	remindEvery  = 100 // refusals until the owner is told that it owns the shard, and the pauses get longer
+	remindAfter  = 100 // refusals until the owner is told that it owns the shard, and the pauses get longer
+	remindEvery  = 20  // refusals until it is told again: notices get lost
 	alonePatient = 60  // refusals that take longer than the lease of a dead server
 )
 
@@ -221,8 +222,8 @@ func (c *Claim) ask(e ClaimEvent) {
 	c.back, c.state = c.state, claimAsking
 	c.effects = append(c.effects, ClaimEffect{
 		Do:     DoAsk,
-		Remind: c.refusals > 0 && c.refusals%remindEvery == 0,
-		Slow:   c.refusals >= remindEvery,
+		Remind: c.refusals >= remindAfter && c.refusals%remindEvery == 0,
+		Slow:   c.refusals >= remindAfter,
 	})
 }
 

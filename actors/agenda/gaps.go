@@ -4,18 +4,20 @@ package agenda
 // own, and those that other nodes tell it. A gap that stays is a call that nobody
 // told. It has no clock: a gap is one that two looks in a row have found. A store
 // that is behind what was known at the last look was set back, as by a failover to a
-// replica that lagged: calls are undone, and nobody will tell.
+// replica that lagged: calls are undone, and nobody will tell. One that is on another server
+// than before may have been: calls that did not raise seq leave no other trace.
 type GapDetector struct {
 	Known   int64              // all calls up to this one were heard of
 	ahead   map[int64]struct{} // heard of, beyond known+1
 	suspect int64              // seq of the last look, when it was beyond known; else 0
 	floor   int64              // known at the last look
 	latest  int64              // the highest that was heard of
+	Server  uint64             // that told the last seq; 0: not known
 }
 
-// Restart records that everything up to seq is about to be loaded.
-func (q *GapDetector) Restart(seq int64) {
-	q.Known, q.suspect, q.floor, q.latest = seq, 0, 0, seq
+// Restart records that everything up to seq of a server is about to be loaded.
+func (q *GapDetector) Restart(seq int64, server uint64) {
+	q.Known, q.suspect, q.floor, q.latest, q.Server = seq, 0, 0, seq, server
 	for n := range q.ahead {
 		if n <= seq {
 			delete(q.ahead, n)
@@ -60,14 +62,24 @@ func (q *GapDetector) advance() {
 	}
 }
 
-// Missed looks at the seq that the store has now, and reports whether a call is
-// missing that was so at the last look, or calls were undone. A look that was long on
-// its way may report that wrongly, which costs a load.
-func (q *GapDetector) Missed(seq int64) bool {
-	if seq < q.floor {
-		clear(q.ahead) // numbers that others will have
-		return true
+// SetBack looks at the seq that the store has now, and which server says so, and reports
+// whether calls were undone or may have been. What was heard of them counts no more. A look
+// that was long on its way may report that wrongly, which costs a load.
+func (q *GapDetector) SetBack(seq int64, server uint64) bool {
+	if q.Server == 0 {
+		q.Server = server
 	}
+	another := server != 0 && server != q.Server
+	if !another && seq >= q.floor {
+		return false
+	}
+	clear(q.ahead) // numbers that others will have
+	return true
+}
+
+// Missed looks at the seq that the store has now, and reports whether a call is
+// missing that was so at the last look.
+func (q *GapDetector) Missed(seq int64) bool {
 	q.floor = q.Known
 	missing := q.suspect != 0 && q.Known < q.suspect
 	q.suspect = 0

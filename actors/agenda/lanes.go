@@ -24,10 +24,11 @@ type lanes struct {
 	Wheel int // most tasks of all lanes that wait in the wheel
 	Ready int // most ready ones
 
-	InWheel, InReady int     // tasks now
-	Starving         []*Lane // those with room for more of their tasks
-	Loading          int     // pages being read
-	Scanning         bool    // the store is being asked which lanes there are
+	InWheel, InReady int          // tasks now
+	Soon             store.Millis // see window.Soon
+	Starving         []*Lane      // those with room for more of their tasks
+	Loading          int          // pages being read
+	Scanning         bool         // the store is being asked which lanes there are
 }
 
 // Lane is one of them.
@@ -152,7 +153,7 @@ func (s *lanes) Tidy(l *Lane) {
 
 // Starve notes a lane that has room for more of its tasks.
 func (s *lanes) Starve(l *Lane) {
-	if !l.queued && l.window.Hungry(l.Wheel, l.Ready) {
+	if !l.queued && (l.window.Hungry(l.Wheel, l.Ready) || l.window.Owes(s.Soon, l.Ready)) {
 		l.queued = true
 		s.Starving = append(s.Starving, l)
 	}

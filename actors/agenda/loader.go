@@ -68,6 +68,14 @@ func (l *loader) peeked(page []store.Entry) {
 // nothing was known of what lies behind it.
 func (l *loader) Doubt() { l.window.Doubt() }
 
+// Unheard learns that the store has made calls of which nobody has told yet. It doubts, and
+// reads at once where nobody has looked for long: what they made pending may be due soon.
+func (l *loader) Unheard(now store.Millis) {
+	if l.Doubt(); l.window.Mark.Due <= now.Add(l.horizon/2) {
+		l.Load(now)
+	}
+}
+
 // Doze reports whether no task is known and the store has none for the shard to read, as far
 // as is known, and until when.
 func (l *loader) Doze() (until store.Millis, dozes bool) {

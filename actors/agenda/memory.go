@@ -18,9 +18,11 @@ type memory struct {
 	window  window
 	lanes   lanes
 	orders  orderKeys
-	out     map[string]struct{} // ready or being held: with the topic
+	out     map[string]struct{}    // ready or being held: with the topic
+	news    map[string]store.Entry // of tasks in out: what was learned last since they came there; nil: nothing
 	wheel   stagedWheel
 	ready   []store.Entry // see TakeReady
+	owed    store.Millis  // when the wheel has what was left out looked at; 0: not
 }
 
 // WithTopic reports whether a task is ready, or being held.
@@ -53,7 +55,7 @@ func (m *memory) TakeReady() []store.Entry {
 // Forget forgets the tasks that are known.
 func (m *memory) Forget() {
 	clear(m.out)
-	m.ready = nil
+	m.ready, m.news, m.owed = nil, nil, 0
 	m.lanes.Clear()
 	m.orders = orderKeys{Most: m.orders.Most}
 	m.wheel.Clear()
@@ -83,6 +85,7 @@ func (m *memory) knownSooner(now store.Millis, e store.Entry) bool {
 func (m *memory) keep(now store.Millis, e store.Entry) {
 	switch {
 	case m.WithTopic(e.ID):
+		m.learn(e)
 		m.relane(now, e)
 	case m.orders.Moved(e, now):
 	case m.admit(now, e, m.ahead.most):
@@ -91,6 +94,15 @@ func (m *memory) keep(now store.Millis, e store.Entry) {
 	default:
 		m.unwait(e.ID)
 	}
+}
+
+// learn remembers what is said of a task that is ready or being held. The store may have
+// refused to hold it before that became so.
+func (m *memory) learn(e store.Entry) {
+	if m.news == nil {
+		m.news = make(map[string]store.Entry)
+	}
+	m.news[e.ID] = e
 }
 
 // relane makes a ready task ready once more when it has other traits than before. Its
@@ -155,11 +167,25 @@ func (m *memory) admit(now store.Millis, e store.Entry, ahead store.Millis) (wai
 
 // fits reports whether there is room for a task of a lane; nil: of the zero one.
 func (m *memory) fits(now, due store.Millis, l *Lane) bool {
+	fits := false
 	if l != nil {
-		return l.window.Fits(due, now, l.Wheel, l.Ready)
+		fits = l.window.Fits(due, now, l.Wheel, l.Ready)
+	} else {
+		fits = m.window.Fits(due, now, m.wheel.all()-m.lanes.InWheel, len(m.out)-m.lanes.InReady)
 	}
-	inWheel := m.wheel.all() - m.lanes.InWheel
-	return m.window.Fits(due, now, inWheel, len(m.out)-m.lanes.InReady)
+	if !fits && due > now {
+		m.owe(due)
+	}
+	return fits
+}
+
+// owe has the wheel tell in time that a task was left out: by then it may be the only one that
+// is due, and nothing else would have it read again.
+func (m *memory) owe(due store.Millis) {
+	if at := due - m.window.Spare/2; m.owed == 0 || at < m.owed {
+		m.owed = at
+		m.wheel.LookAt(leftOut, at)
+	}
 }
 
 // letOut makes a task ready that waited for another one of its key, whatever budgets
@@ -175,10 +201,16 @@ func (m *memory) letOut(e store.Entry) {
 }
 
 // Left learns that a task is with the topic no more: the store said whether it is held,
-// or was not asked.
-func (m *memory) Left(id string) {
+// or was not asked. It returns what was learned of the task meanwhile, for Unheld; nil:
+// nothing.
+func (m *memory) Left(id string) (news *store.Entry) {
+	if e, learned := m.news[id]; learned {
+		news = &e
+		delete(m.news, id)
+	}
 	delete(m.out, id)
 	m.lanes.Drop(id)
+	return news
 }
 
 // unwait takes a task out of the wheel, and forgets its traits.

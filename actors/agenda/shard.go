@@ -87,11 +87,29 @@ func (s *Shard) Lose() {
 func (s *Shard) Settle(now store.Millis) {
 	s.settleOrders(now)
 	s.wheel.insert()
-	ready := len(s.out) - s.lanes.InReady
-	if s.window.Hungry(s.wheel.Len()-s.lanes.InWheel, ready) || s.window.Owes(now, ready) {
+	soon, ready := s.window.Soon(now), len(s.out)-s.lanes.InReady
+	s.lanes.Soon = soon
+	if s.owed == store.MaxDue {
+		s.lookAtLeftOut(soon)
+	}
+	if s.window.Hungry(s.wheel.Len()-s.lanes.InWheel, ready) || s.window.Owes(soon, ready) {
 		s.Load(now)
 	}
 	s.loadLanes(now)
+}
+
+// lookAtLeftOut has lanes read that left something out which is due soon, and has the wheel
+// tell of what is due later.
+func (s *Shard) lookAtLeftOut(soon store.Millis) {
+	s.owed = 0
+	s.lanes.Look()
+	next := store.MaxDue
+	for _, l := range s.lanes.ByKey {
+		next = l.window.leftOut(soon, next)
+	}
+	if next = s.window.leftOut(soon, next); next < store.MaxDue {
+		s.owe(next)
+	}
 }
 
 // Pending learns that tasks are pending. Beyond the window the loader finds them.
@@ -134,6 +152,7 @@ func (s *Shard) Found(now store.Millis, es ...store.Entry) {
 func (s *Shard) Removed(ids []string) {
 	for _, id := range ids {
 		s.unwait(id)
+		delete(s.news, id)
 		s.orders.Removed(id)
 	}
 }

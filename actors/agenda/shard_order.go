@@ -4,8 +4,9 @@ import "github.com/ddq-io/ddq/store"
 
 // Unheld learns why a task that left was not held: it goes back into the wheel when it
 // is due later, waits when another one of its key is first, and is forgotten when it is
-// gone.
-func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult) {
+// gone. The news of Left may be of after that: if the task is not pending as they say, another
+// hold finds out.
+func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult, news *store.Entry) {
 	switch r.Status {
 	case store.Behind:
 		if s.owned {
@@ -14,12 +15,23 @@ func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult) {
 	case store.NotDue:
 		s.orders.Early(e.ID)
 		s.notDue(now, store.Entry{ID: e.ID, Due: r.Due, Traits: e.Traits})
+		if news != nil && news.Due < r.Due {
+			s.Pending(now, *news)
+		}
 	case store.LeftOut:
 		s.Found(now, e)
 	case store.WrongState:
 		s.orders.Doubt(e.ID)
+		s.pendingAgain(now, news)
 	default:
 		s.orders.Ended(e.ID)
+		s.pendingAgain(now, news)
+	}
+}
+
+func (s *Shard) pendingAgain(now store.Millis, news *store.Entry) {
+	if news != nil {
+		s.Pending(now, *news)
 	}
 }
 
@@ -27,8 +39,15 @@ func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult) {
 // follows in the same step.
 func (s *Shard) HoldEnded(id string) { s.orders.Ended(id) }
 
-// LookAtKey looks at an ordering key of which nobody told anything for a while.
-func (s *Shard) LookAtKey(key string) { s.orders.TimeToLook(key, s.WithTopic) }
+// LookAtKey looks at an ordering key of which nobody told anything for a while, or, as the wheel
+// was asked, at what was left out.
+func (s *Shard) LookAtKey(key string) {
+	if key == leftOut {
+		s.owed = store.MaxDue // until Settle
+		return
+	}
+	s.orders.TimeToLook(key, s.WithTopic)
+}
 
 // OrderFound learns the first tasks of an ordering key as the store has them; full: as
 // many as were asked for.

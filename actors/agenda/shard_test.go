@@ -72,7 +72,12 @@ func (w *sceneWheel) Remove(id string) {
 	}
 }
 
-func (w *sceneWheel) LookAt(key string, when store.Millis) { w.scene.say("look at %s@%d", key, when) }
+func (w *sceneWheel) LookAt(key string, when store.Millis) {
+	if key == leftOut {
+		key = "what was left out "
+	}
+	w.scene.say("look at %s@%d", key, when)
+}
 
 func (w *sceneWheel) Clear() {
 	w.scene.say("wheel: empty")
@@ -155,6 +160,8 @@ func (s *shardScene) step(t *testing.T, d *datadriven.TestData) {
 		s.Refresh(s.now)
 	case "doubt":
 		s.Doubt()
+	case "unheard":
+		s.Unheard(s.now)
 	case "time":
 		d.ScanArgs(t, "ms", &s.now)
 	case "tick":
@@ -184,8 +191,7 @@ func (s *shardScene) taskStep(t *testing.T, d *datadriven.TestData, key string, 
 	case "unheld":
 		r := sceneResult(t, d)
 		for _, e := range tasks {
-			s.Left(e.ID)
-			s.Unheld(s.now, e, r)
+			s.Unheld(s.now, e, r, s.Left(e.ID))
 		}
 	case "ended":
 		for _, e := range tasks {

@@ -13,9 +13,12 @@ type Wheel interface {
 	Remove(id string)                     // a task that may not be there
 	At(due store.Millis) int              // how many tasks it tells of ahead are due then
 	Crowd(due, when store.Millis)         // Shard.Crowd then; the last one counts for a due time
-	LookAt(key string, when store.Millis) // LookAtKey then
+	LookAt(key string, when store.Millis) // LookAtKey then; the last one counts for a key
 	Clear()
 }
+
+// leftOut is the key at which what was left out is looked at. No ordering key is empty.
+const leftOut = ""
 
 // stagedWheel is the wheel, and what a step has put there so far: it goes in at once, at
 // the end of the step or before somebody looks.

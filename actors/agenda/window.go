@@ -148,13 +148,25 @@ func (w *window) Reset() {
 	}
 }
 
+// leftOut is the first due time after soon of what was left out, or before, if that is sooner.
+func (w *window) leftOut(soon, before store.Millis) store.Millis {
+	if w.Full && w.Mark.Due > soon {
+		return min(before, w.Mark.Due)
+	}
+	return before
+}
+
 // Hungry reports whether something was left out and there is room for it again.
 func (w *window) Hungry(inWheel, ready int) bool {
 	return w.Full && !w.loading && inWheel < w.Wheel/2+1 && ready < w.Ready/2+1
 }
 
-// Owes reports whether what was left out is due by now and there is room for it: it needs none
-// in the wheel.
-func (w *window) Owes(now store.Millis, ready int) bool {
-	return w.Full && !w.loading && w.Mark.Due <= now && ready < w.Ready/2+1
+// Soon is until when what was left out needs no room in the wheel. It is half of the spare time,
+// so that not each millisecond brings something.
+func (w *window) Soon(now store.Millis) store.Millis { return now + w.Spare/2 }
+
+// Owes reports whether what was left out needs no room in the wheel any more, and there is
+// room among the ready ones.
+func (w *window) Owes(soon store.Millis, ready int) bool {
+	return w.Full && !w.loading && w.Mark.Due <= soon && ready < w.Ready/2+1
 }

@@ -10,12 +10,16 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // TestAudience runs the scenarios of testdata, on one shard of an audience. Times are of
 // 1 June 2030 in UTC unless they have a date; tasks are called by their recipients.
 func TestAudience(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if !strings.HasSuffix(path, ".txt") {
+			return // what a property left behind
+		}
 		x := &scenario{shard: make(shardOfTest)}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			x.T, x.TestData = t, d
@@ -154,7 +158,7 @@ func (x *scenario) print() string {
 	return b.String()
 }
 
-var verdictNames = [...]string{"", "taken", "deferred", "disabled", "opted out", "silent", "no time"}
+var verdictWords = [...]string{"", "taken", "deferred", "disabled", "opted out", "silent", "no time"}
 
 func (x *scenario) judge() string {
 	taker := Taker{Quiet: x.quiet(), Kind: Kind{None: true}}
@@ -167,7 +171,7 @@ func (x *scenario) judge() string {
 		words := strings.Fields(line)
 		r := x.recipient(words[1:])
 		verdict, due := taker.Judge(&r.Preferences, x.parse(words[0]), zonesByName(r.Zone))
-		b.WriteString(verdictNames[verdict])
+		b.WriteString(verdictWords[verdict])
 		if due != 0 {
 			b.WriteString(" " + due.Time().Format("2006-01-02T15:04:05"))
 		}
@@ -218,8 +222,13 @@ func (x *scenario) begin() string {
 		x.ScanArgs(x.T, "spread-from", &n)
 		w.SpreadFrom = int64(n)
 	}
+	if w.Occurrence = w.At; w.Local { // at is what clocks show
+		begins, _ := timetable.Instant(w.At.Time(), timetable.FirstZone)
+		w.At = store.Millis(begins.UnixMilli())
+		w.Occurrence = w.At
+	}
 	d := x.shard.directory(x.T)
-	version, c, ok := d.Begin(w.Run)
+	version, c, ok := d.Begin(Run{ID: w.Run, Topic: "t", Schedule: w.Schedule})
 	if !ok {
 		return "too many runs"
 	}
@@ -236,7 +245,7 @@ func (x *scenario) steps(now store.Millis) string {
 	pace := Pace{Lead: 30 * time.Second, Batch: 4}
 	for {
 		d := x.shard.directory(x.T)
-		_, at, ok := x.walk.Due(pace)
+		n, at, ok := x.walk.Due(pace)
 		if !ok {
 			return b.String() + x.state()
 		}
@@ -244,7 +253,7 @@ func (x *scenario) steps(now store.Millis) string {
 			fmt.Fprintf(&b, "wake %s\n", at.Time().Format("15:04:05"))
 			return b.String() + x.state()
 		}
-		s := x.walk.Next(d, now, pace)
+		s := x.walk.Next(n, d, now, pace)
 		var leaves []*Leaf
 		for _, id := range x.walk.Leaves(s, d) {
 			leaves = append(leaves, x.shard.leaf(x.T, id))
@@ -267,7 +276,7 @@ func (x *scenario) state() string {
 	fmt.Fprintf(&b, "%s", [...]string{"ordered", "walking", "undoing", "waiting", "over"}[x.walk.Phase])
 	for v, n := range x.walk.Verdicts {
 		if n > 0 {
-			fmt.Fprintf(&b, ", %d %s", n, verdictNames[v])
+			fmt.Fprintf(&b, ", %d %s", n, verdictWords[v])
 		}
 	}
 	if over != (x.walk.Phase == Over) {

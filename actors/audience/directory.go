@@ -14,8 +14,12 @@ const DirectoryID = store.CellID("Ddirectory")
 
 // Limits of one shard of an audience.
 const (
-	MaxZones = 600 // of which there are recipients
-	MaxRuns  = 16  // that have not ended
+	// MaxZones bounds the time zones that the recipients of a shard are in: the shard's
+	// directory, which is one value of the store, has an entry for each.
+	MaxZones = 600
+
+	// MaxRuns bounds the runs through a shard that have not ended.
+	MaxRuns = 16
 )
 
 // directoryFormat says how directories are written. It is never 0, as for leaves.
@@ -49,8 +53,10 @@ type Zone struct {
 
 // Run is a run that has not ended. Who was a recipient at its version is one for the run.
 type Run struct {
-	ID      string
-	Version int64
+	ID       string
+	Topic    string // in which its walk is
+	Schedule string // whose run it is
+	Version  int64
 }
 
 // NewDirectory is that of a shard without recipients.
@@ -74,7 +80,7 @@ func DecodeDirectory(c store.Cell) (*Directory, error) {
 		d.Zones = append(d.Zones, &Zone{Name: z.Name, Recipients: z.Recipients, leaves: leaves})
 	}
 	for _, run := range r.Runs {
-		d.Runs = append(d.Runs, Run{ID: run.Id, Version: run.Version})
+		d.Runs = append(d.Runs, Run{ID: run.Id, Topic: run.Topic, Schedule: run.Schedule, Version: run.Version})
 	}
 	return d, nil
 }
@@ -86,7 +92,7 @@ func (d *Directory) put() store.Put {
 		r.Zones = append(r.Zones, &cell.Zone{Name: z.Name, Tree: z.leaves.encode(), Recipients: z.Recipients})
 	}
 	for _, run := range d.Runs {
-		r.Runs = append(r.Runs, &cell.Run{Id: run.ID, Version: run.Version})
+		r.Runs = append(r.Runs, &cell.Run{Id: run.ID, Topic: run.Topic, Schedule: run.Schedule, Version: run.Version})
 	}
 	return store.Put{Cell: store.Cell{ID: DirectoryID, Body: encode(&r)}, If: d.Version}
 }
@@ -160,19 +166,19 @@ func (d *Directory) Page(from Cursor, limit int) (leaves []store.CellID, next Cu
 	return leaves, Cursor{}, false
 }
 
-// Begin notes that a run begins, and returns the version of the shard at which it does:
+// Begin notes that a run begins, whatever version it has, and returns the version of the shard at which it does:
 // who is a recipient then is one for the run. The commit has no puts when that is known
 // already. It reports false when too many runs are open.
-func (d *Directory) Begin(run string) (version int64, c store.Commit, ok bool) {
-	if i := slices.IndexFunc(d.Runs, func(r Run) bool { return r.ID == run }); i >= 0 {
+func (d *Directory) Begin(run Run) (version int64, c store.Commit, ok bool) {
+	if i := slices.IndexFunc(d.Runs, func(r Run) bool { return r.ID == run.ID }); i >= 0 {
 		return d.Runs[i].Version, store.Commit{}, true
 	}
 	if len(d.Runs) >= MaxRuns {
 		return 0, store.Commit{}, false
 	}
-	version = d.Version + 1
-	d.Runs = append(d.Runs, Run{ID: run, Version: version})
-	return version, store.Commit{Puts: []store.Put{d.put()}}, true
+	run.Version = d.Version + 1
+	d.Runs = append(d.Runs, run)
+	return run.Version, store.Commit{Puts: []store.Put{d.put()}}, true
 }
 
 // End notes that a run has ended. The commit has no puts when that is known already.

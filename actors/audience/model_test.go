@@ -272,8 +272,9 @@ func (m *model) begin() {
 		Spread: Spread{Window: time.Minute, Grain: time.Second},
 		Rotate: rapid.Bool().Draw(m.T, "rotate"), Local: rapid.Bool().Draw(m.T, "local"),
 	}
+	w.Occurrence = w.At
 	d := m.shard.directory(m.T)
-	version, c, ok := d.Begin(w.Run)
+	version, c, ok := d.Begin(Run{ID: w.Run, Topic: "t", Schedule: w.Schedule})
 	if !ok || !m.shard.commit(m.T, c) {
 		m.Fatal("a run cannot begin")
 	}
@@ -294,11 +295,12 @@ func (m *model) walk(w *walkOfTest) {
 	switch {
 	case w.next == nil:
 		w.dir = m.shard.directory(m.T)
-		if _, _, ok := w.Due(pace); !ok {
+		n, _, ok := w.Due(pace)
+		if !ok {
 			m.over(w)
 			return
 		}
-		s := w.Next(w.dir, w.At, pace)
+		s := w.Next(n, w.dir, w.At, pace)
 		w.next, w.ids, w.leaves = &s, w.Leaves(s, w.dir), nil
 	case len(w.ids) > 0:
 		l := m.shard.leaf(m.T, w.ids[0])

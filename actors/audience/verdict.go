@@ -26,8 +26,18 @@ const (
 	OptedOut // of the kind
 	Silent   // the task would be due in quiet hours
 	NoTime   // the wall time is one of a day that the zone does not have
-	verdicts // one more than the last
+	Verdicts // one more than the last
 )
+
+var verdictNames = [...]string{Taken: "made", Deferred: "deferred", Disabled: "disabled", OptedOut: "opted_out", Silent: "quiet", NoTime: "no_time"}
+
+// String is the verdict as metrics name it.
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return "unknown"
+}
 
 // Taker is what a run asks for of each recipient.
 type Taker struct {

@@ -2,7 +2,6 @@ package audience
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -27,11 +26,14 @@ type Walk struct {
 	Order
 	Phase     Phase
 	Cancelled bool
-	Life      uint64 // of the audience
-	Paths     []Path // one for each shard of the audience
+	Undo      bool    // of one that is cancelled: what was made and is pending goes
+	Planned   int64   // recipients when it began
+	Life      uint64  // of the audience
+	Paths     []Path  // one for each shard of the audience
+	Starts    []Start // of a local run
 
 	Taker
-	Verdicts [verdicts]int64 // recipients by what became of them
+	Verdicts [Verdicts]int64 // recipients by what became of them
 	Ends     [3]int64        // of tasks that told it: done, failed, removed
 	Taken    int64           // number of the last parcel that was taken
 }
@@ -48,22 +50,26 @@ type Order struct {
 	Spread
 	SpreadFrom int64 // fewer recipients go at once
 	Rotate     bool  // another one is the first in each run
-	Local      bool  // the occurrence is a wall time, and comes in each zone at its own instant
+	Local      bool  // the occurrence is that of the first clock on earth, and comes in each zone when its clock shows the same
 	Tracked    bool  // the ends of tasks are told
+}
+
+// Start is when the occurrence of a local run is in some zones.
+type Start struct {
+	At    store.Millis
+	Zones []string
 }
 
 // Path is how far a walk has come in one shard.
 type Path struct {
 	Began  int64   // the version of the directory; 0: it has not begun
-	Tracks []Track // one for all recipients; Local: one for each zone
+	Tracks []Track // one for all recipients; Local: one for each of the first of the Starts
 }
 
 // Track is how far a walk has come with some of the recipients.
 type Track struct {
-	Zone  string       // whose they are; empty: all
-	Begin store.Millis // when the first place is
-	Next  Position     // turned: who stands before it is done
-	Bound Position     // of Undoing: what was made lies before it; 0 for all there are
+	Next  Position // turned: who stands before it is done
+	Bound Position // of Undoing: what was made lies before it; 0 for all there are
 	Done  bool
 }
 
@@ -73,7 +79,7 @@ type Zones func(name string) *time.Location
 // Begin sets a walk off through an audience. The kind is one that the audience has, or
 // none. Recipients is how many there are.
 func (w *Walk) Begin(a *Audience, kind Kind, recipients int64) {
-	w.Phase, w.Life = Walking, a.Life
+	w.Phase, w.Life, w.Planned = Walking, a.Life, recipients
 	w.Taker = Taker{Kind: kind, Quiet: w.Order.Quiet}
 	if w.Rotate {
 		w.Turn = rotation(w.Run)
@@ -90,17 +96,56 @@ func (w *Walk) BeginShard(n int, version int64, dir *Directory, zones Zones) {
 	p := &w.Paths[n]
 	p.Began = version
 	if !w.Local {
-		p.Tracks = []Track{{Begin: w.At}}
+		p.Tracks = []Track{{}}
 		return
 	}
+	there := make(map[int]bool)
+	wall := timetable.Wall(w.Occurrence.Time(), timetable.FirstZone)
 	for _, z := range dir.Zones {
-		at, there := timetable.Instant(w.At.Time(), zones.orUTC(z.Name))
-		if !there {
+		at, exists := timetable.Instant(wall, zones.orUTC(z.Name))
+		if !exists {
 			w.Verdicts[NoTime] += z.Recipients
 			continue
 		}
-		p.Tracks = append(p.Tracks, Track{Zone: z.Name, Begin: store.Millis(at.UnixMilli())})
+		there[w.startOf(store.Millis(at.UnixMilli()), z.Name)] = true
 	}
+	p.Tracks = make([]Track, len(w.Starts))
+	for i := range p.Tracks {
+		p.Tracks[i].Done = !there[i]
+	}
+}
+
+// startOf returns which of the Starts is at an instant. A zone is of it from then on.
+func (w *Walk) startOf(at store.Millis, zone string) int {
+	i := slices.IndexFunc(w.Starts, func(s Start) bool { return s.At == at })
+	if i < 0 {
+		i, w.Starts = len(w.Starts), append(w.Starts, Start{At: at})
+	}
+	if s := &w.Starts[i]; !slices.Contains(s.Zones, zone) {
+		s.Zones = append(s.Zones, zone)
+	}
+	return i
+}
+
+// occurs is when the occurrence is for the recipients of a track, and begin when its first
+// place is: no earlier than that of the run.
+func (w *Walk) occurs(track int) store.Millis {
+	if w.Local {
+		return w.Starts[track].At
+	}
+	return w.Occurrence
+}
+
+func (w *Walk) begin(track int) store.Millis {
+	if w.Local {
+		return max(w.Starts[track].At, w.At)
+	}
+	return w.At
+}
+
+// walksIn reports whether the recipients of a zone are those of a track.
+func (w *Walk) walksIn(track int, zone string) bool {
+	return !w.Local || slices.Contains(w.Starts[track].Zones, zone)
 }
 
 // orUTC is a zone, and UTC for one that this node does not know.
@@ -111,92 +156,11 @@ func (z Zones) orUTC(name string) *time.Location {
 	return time.UTC
 }
 
-// Pace is how a walk goes.
-type Pace struct {
-	Lead  time.Duration // how far ahead of their places tasks are made
-	Batch int           // about how many recipients a step looks at
-}
-
-// Stretch is what a step of a walk looks at.
-type Stretch struct {
-	Shard int
-	track int
-	from  Position // turned
-	last  Position // turned; is part of it
-}
-
-// Due returns the shard through which the walk goes on next, and when; false when it is at
-// the end of all of them.
-func (w *Walk) Due(pace Pace) (n int, at store.Millis, ok bool) {
-	n, track := w.first()
-	switch {
-	case n < 0:
-		return 0, 0, false
-	case w.Phase == Undoing:
-		return n, 0, true
-	}
-	return n, w.placeAt(&w.Paths[n].Tracks[track]).Add(-pace.Lead), true
-}
-
-// Next returns what the walk looks at next in the shard that is Due, with its directory.
-func (w *Walk) Next(dir *Directory, now store.Millis, pace Pace) Stretch {
-	n, track := w.first()
-	t := &w.Paths[n].Tracks[track]
-	s := Stretch{Shard: n, track: track, from: t.Next, last: t.last(dir, pace.Batch)}
-	if w.Phase == Undoing {
-		return s
-	}
-	if end, bounded := w.until(now.Add(pace.Lead).Sub(t.Begin)); bounded {
-		s.last = min(s.last, end-1)
-	}
-	return s
-}
-
-// first is the track whose next place comes first; the shard is negative when all are done.
-func (w *Walk) first() (shard, track int) {
-	shard = -1
-	var first store.Millis
-	for n := range w.Paths {
-		for i := range w.Paths[n].Tracks {
-			t := &w.Paths[n].Tracks[i]
-			if at := w.placeAt(t); !t.Done && (shard < 0 || at < first) {
-				shard, track, first = n, i, at
-			}
-		}
-	}
-	return shard, track
-}
-
-// placeAt is when the next place of a track is.
-func (w *Walk) placeAt(t *Track) store.Millis { return t.Begin.Add(w.placeOf(t.Next)) }
-
-// last is the turned position up to which there are about so many recipients.
-func (t *Track) last(dir *Directory, batch int) Position {
-	last := ^Position(0)
-	if t.Bound > 0 {
-		last = t.Bound - 1
-	}
-	n := uint64(0)
-	for _, z := range dir.Zones {
-		if t.Zone == "" || t.Zone == z.Name {
-			n += uint64(z.Recipients)
-		}
-	}
-	if n <= uint64(batch) {
-		return last
-	}
-	width := Position(math.MaxUint64 / n * uint64(batch))
-	if t.Next > last-min(width, last) {
-		return last
-	}
-	return t.Next + width
-}
-
 // Leaves returns the leaves in which the recipients of a stretch lie.
 func (w *Walk) Leaves(s Stretch, dir *Directory) (leaves []store.CellID) {
 	first, last := s.from-w.Turn, s.last-w.Turn
 	for _, z := range dir.Zones {
-		if zone := w.Paths[s.Shard].Tracks[s.track].Zone; zone != "" && zone != z.Name {
+		if !w.walksIn(s.track, z.Name) {
 			continue
 		}
 		for _, p := range z.around(first, last) {
@@ -224,6 +188,7 @@ type Ticket struct {
 	ID        string // of the task
 	Recipient *Recipient
 	Due       store.Millis
+	Occurs    store.Millis // when the occurrence is for the recipient
 }
 
 // Take looks at the recipients of a stretch, which lie in the leaves, goes on behind
@@ -242,7 +207,7 @@ func (w *Walk) Take(s Stretch, leaves []*Leaf, pace Pace, zones Zones) []Ticket 
 			tickets = append(tickets, Ticket{ID: w.ID(e.ID), Recipient: &e.Recipient})
 			continue
 		}
-		if o, ok := w.ticket(t, e, zones); ok {
+		if o, ok := w.ticket(s.track, e, zones); ok {
 			tickets = append(tickets, o)
 		}
 	}
@@ -273,13 +238,28 @@ func (w *Walk) cut(all []*Entry, batch int) int {
 }
 
 // ticket is the task of a recipient, if it gets one.
-func (w *Walk) ticket(t *Track, e *Entry, zones Zones) (Ticket, bool) {
-	verdict, due := w.Judge(&e.Preferences, t.Begin.Add(w.Place(e.At)), zones.orUTC(e.Zone))
+func (w *Walk) ticket(track int, e *Entry, zones Zones) (Ticket, bool) {
+	verdict, t := w.judge(track, e, zones)
 	w.Verdicts[verdict]++
+	return t, t.Due != 0
+}
+
+// judge says what becomes of a recipient, and which task it gets: one that is due at 0 is none.
+func (w *Walk) judge(track int, e *Entry, zones Zones) (Verdict, Ticket) {
+	verdict, due := w.Judge(&e.Preferences, w.begin(track).Add(w.Place(e.At)), zones.orUTC(e.Zone))
 	if verdict != Taken && verdict != Deferred {
-		return Ticket{}, false
+		return verdict, Ticket{}
 	}
-	return Ticket{ID: w.ID(e.ID), Recipient: &e.Recipient, Due: due}, true
+	return verdict, Ticket{ID: w.ID(e.ID), Recipient: &e.Recipient, Due: due, Occurs: w.occurs(track)}
+}
+
+// trackOf is the track of the recipients of a zone; false when they have none.
+func (w *Walk) trackOf(zone string) (int, bool) {
+	if !w.Local {
+		return 0, true
+	}
+	i := slices.IndexFunc(w.Starts, func(s Start) bool { return slices.Contains(s.Zones, zone) })
+	return i, i >= 0
 }
 
 // Made is how many tasks the walk has made.
@@ -293,7 +273,7 @@ func (w *Walk) Settle() bool {
 	if w.Phase == Over || w.Phase == Ordered {
 		return w.Phase == Over
 	}
-	if n, _ := w.first(); n >= 0 {
+	if _, ok := w.first(); ok {
 		return false
 	}
 	if w.Phase = Waiting; !w.Tracked || w.Ended() >= w.Made() {
@@ -302,27 +282,34 @@ func (w *Walk) Settle() bool {
 	return w.Phase == Over
 }
 
-// Cancel ends a walk before its end. With undo, what it made and is pending is taken back.
+// Cancel ends a walk before its end: nothing more is made. With undo, what it made and is
+// pending is taken back, also by a walk that was cancelled without.
 func (w *Walk) Cancel(undo bool) {
+	undo = undo && !w.Undo
 	switch {
-	case w.Cancelled || w.Phase == Over:
+	case w.Phase == Over || w.Cancelled && !undo:
 		return
 	case w.Phase == Ordered:
 		w.Phase, w.Cancelled = Over, true
 		return
 	case undo:
-		w.Phase = Undoing
+		w.Phase, w.Undo = Undoing, true
 	}
-	w.Cancelled = true
 	for n := range w.Paths {
 		for i := range w.Paths[n].Tracks {
-			w.Paths[n].Tracks[i].end(undo)
+			w.Paths[n].Tracks[i].end(undo, w.Cancelled)
 		}
 	}
+	w.Cancelled = true
 }
 
-// end makes nothing more; with undo the track begins again, for what was made.
-func (t *Track) end(undo bool) {
+// end makes nothing more; with undo the track begins again, for what was made. Of one that
+// has ended before, Bound says what that is.
+func (t *Track) end(undo, ended bool) {
+	if ended {
+		t.Done = false
+		return
+	}
 	made := t.Done || t.Next > 0
 	if t.Bound = t.Next; t.Done {
 		t.Bound = 0

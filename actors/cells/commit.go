@@ -2,6 +2,8 @@ package cells
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
@@ -10,7 +12,7 @@ import (
 
 // step returns what becomes of each cell for which something does.
 func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedule.Kept, looks []schedule.Look, err error) {
-	now, bytes := l.Now(), 0
+	now, bytes := l.asOf, 0
 	var known schedule.Calendars
 	if len(l.looks) > 0 {
 		if known, err = l.Calendars(ctx); err != nil {
@@ -26,9 +28,6 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 			l.settled(look.Cell.ID) // nobody here knows what it is
 			continue
 		}
-		if look.Cell.Version == 0 {
-			l.Metrics.Dropped.Add(float64(len(look.Parcels)))
-		}
 		env := schedule.Env{Now: now, Lead: l.Progress.leadOf(), Refused: l.refused, Place: l.spread, Known: known}
 		k, err := schedule.Keep(look, env)
 		if len(k.Doubt) > 0 {
@@ -42,6 +41,7 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 			l.Log.Error("the cell of a schedule cannot be read", "topic", l.ID.Topic, "shard", l.ID.N, "cell", look.Cell.ID.Key(), "err", err)
 		}
 		if len(k.Commit.Puts) == 0 {
+			l.noteGone(&look.Cell)
 			l.settled(look.Cell.ID)
 			continue
 		}
@@ -58,7 +58,7 @@ func commitSize(c *store.Commit) int {
 		n += len(c.Puts[i].Body)
 	}
 	for _, t := range c.Adds {
-		n += len(t.Payload) + 256
+		n += t.Bytes() + 256
 	}
 	return n
 }
@@ -76,6 +76,13 @@ func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, e
 		l.Log.Warn("ends of runs were not told", "topic", l.ID.Topic, "shard", l.ID.N, "count", len(lost))
 	}
 	return lost, nil
+}
+
+// noteGone records that a cell is gone: what was told to it is dropped.
+func (l *look) noteGone(c *store.Cell) {
+	if c.Version == 0 {
+		l.gone[c.ID] = true
+	}
 }
 
 // settled records that a cell has taken the parcels for it.
@@ -104,6 +111,8 @@ func (l *look) commit(ctx context.Context, commits []store.Commit, kept []schedu
 		case r.Status == store.Stale && r.Cell.ID == look.Cell.ID:
 			look.Cell = r.Cell
 			look.Begun, look.Alien, look.Lost = nil, nil, nil
+		case r.Status == store.Stale && kept[i].FlowIn(r.Cell.ID) != "":
+			look.Alien = append(look.Alien, kept[i].FlowIn(r.Cell.ID))
 		case r.Status == store.WrongState:
 			look.Begun = append(look.Begun, r.ID)
 		case r.Status == store.Conflict:
@@ -173,12 +182,26 @@ func (l *look) count(k *schedule.Kept) {
 	}
 }
 
-// commitAll commits, and repeats that while it is not known what became of it.
+// commitAll commits, and repeats that while it is not known what became of it. Making room in
+// the in-box is not repeated: a store that was set back meanwhile may have given the numbers
+// that are forgotten to parcels that nobody has taken.
 func (l *look) commitAll(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (stamp store.Stamp, results []store.CommitResult, err error) {
 	repeated, err := l.Resolve(ctx, func() (err error) {
 		stamp, results, err = l.Store.Commit(ctx, s.For(l.Topic.Life), f, commits)
+		if errors.Is(err, store.ErrUnknown) {
+			commits = takingNothing(commits)
+		}
 		return err
 	})
 	l.out.Repeated = l.out.Repeated || repeated
 	return stamp, results, err
+}
+
+// takingNothing returns commits without what makes room in the in-box.
+func takingNothing(commits []store.Commit) []store.Commit {
+	rest := slices.Clone(commits)
+	for i := range rest {
+		rest[i].Take = 0
+	}
+	return rest
 }

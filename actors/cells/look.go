@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	batch        = 256              // cells that a look takes on at most
+	batch        = 256              // cells that a look takes on at most, of those that wake and of those with parcels
+	parcelBatch  = 4096             // parcels; many may be for one cell
 	crowdEvery   = 10 * time.Second // how often many cells are looked through for crowds
 	crowdedCells = 10_000           // fewer are made within the usual lead
 	commitBytes  = 4 << 20          // of the commits of a look, about
@@ -25,11 +26,16 @@ type look struct {
 	*Looker
 	Start
 
+	asOf    store.Millis // every end until then is known, by the store's clock
 	wakes   []store.Wake
 	parcels []store.Parcel
+	behind  []store.Parcel // those that lie behind them, as far as they were read
+	more    bool           // parcels lie behind them
 	looks   []schedule.Look
 	walks   []schedule.Look       // those at walks
+	flows   []*flow               // those at workflows
 	waits   map[store.CellID]bool // those whose cells have not taken them
+	gone    map[store.CellID]bool // parcels are for cells that are not there
 	refused bool
 	changed bool // some cell was
 	tallies map[store.Shard]int64
@@ -37,9 +43,16 @@ type look struct {
 }
 
 func (l *look) run(ctx context.Context) *Outcome {
+	if now := l.servers(ctx); now != l.Progress.servers {
+		l.Progress = l.Progress.over()
+		l.Progress.servers = now
+	}
 	l.out.Began, l.out.Progress = l.Now(), l.Progress
 	if l.out.Err = l.read(ctx); l.out.Err == nil {
 		l.out.Err = l.keep(ctx)
+	}
+	if l.out.Err == nil {
+		l.out.Err = l.takeFlows(ctx)
 	}
 	if l.out.Err == nil {
 		l.out.Err = l.takeWalks(ctx)
@@ -48,10 +61,33 @@ func (l *look) run(ctx context.Context) *Outcome {
 		l.finishParcels()
 		l.out.Err = l.lookAhead(ctx)
 	}
+	if l.out.Err == nil {
+		l.out.Err = flowCheck{l}.run(ctx)
+	}
 	if l.out.Err == nil && l.former() {
-		l.out.Err = l.move(ctx)
+		l.out.Err = mover{l}.move(ctx)
 	}
 	return &l.out
+}
+
+// servers is which servers the store has: another number once one may have been set back. A store
+// that cannot say is asked for nothing else.
+func (l *look) servers(ctx context.Context) uint64 {
+	info, err := l.Tasks.Info(ctx)
+	if err != nil {
+		return l.Progress.servers
+	}
+	return info.Servers
+}
+
+// taken is up to which parcel the in-box may be forgotten of those that are with their cells: of a
+// store that may have been set back since, none. It has given the numbers to others, or has undone
+// that they were taken.
+func (l *look) taken(ctx context.Context, number int64) int64 {
+	if l.servers(ctx) != l.Progress.servers {
+		return 0
+	}
+	return number
 }
 
 // read finds the cells to look at.
@@ -62,12 +98,29 @@ func (l *look) read(ctx context.Context) (err error) {
 		return err
 	}
 	l.out.Progress.Heard = stamp.In
+	l.asOf = min(l.out.Began, store.Millis(stamp.Now.UnixMilli())) // the clock here may be ahead of the store's
 	if stamp.In > l.Progress.Taken {
-		if l.parcels, err = l.Store.Parcels(ctx, l.ID, store.InBox, l.Progress.Taken, batch); err != nil {
+		if err = l.readParcels(ctx); err != nil {
 			return err
 		}
 	}
 	return l.readCells(ctx)
+}
+
+// readParcels reads what lies in the in-box, for so many cells as a look takes on.
+func (l *look) readParcels(ctx context.Context) (err error) {
+	if l.parcels, err = l.Store.Parcels(ctx, l.ID, store.InBox, l.Progress.Taken, parcelBatch); err != nil {
+		return err
+	}
+	l.more = len(l.parcels) == parcelBatch
+	cells := make(map[store.CellID]bool)
+	for i := range l.parcels {
+		if cells[l.parcels[i].To] = true; len(cells) > batch {
+			l.parcels, l.behind, l.more = l.parcels[:i], l.parcels[i:], true
+			break
+		}
+	}
+	return nil
 }
 
 func (l *look) readCells(ctx context.Context) error {
@@ -91,7 +144,7 @@ func (l *look) readCells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.waits = make(map[store.CellID]bool)
+	l.waits, l.gone = make(map[store.CellID]bool), make(map[store.CellID]bool)
 	for _, id := range ids {
 		l.waits[id] = true
 	}
@@ -103,7 +156,13 @@ func (l *look) readCells(ctx context.Context) error {
 			l.looks[i].Parcels = append(l.looks[i].Parcels, p)
 		}
 	}
+	for _, p := range l.behind {
+		if i, taken := at[p.To]; taken && p.To.Kind() == store.CellSchedule && i < len(cells) {
+			l.looks[i].Parcels = append(l.looks[i].Parcels, p) // an end decides on what is due now; the cell takes it once
+		}
+	}
 	l.walks, l.looks = splitWalks(l.looks)
+	l.flows, l.looks = splitFlows(l.looks)
 	return nil
 }
 
@@ -133,8 +192,8 @@ func (l *look) keep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if l.Progress.forget > 0 {
-			commits = append(commits, store.Commit{Take: l.Progress.forget})
+		if take := l.taken(ctx, l.Progress.forget); take > 0 {
+			commits = append(commits, store.Commit{Take: take})
 		}
 		if len(commits) == 0 {
 			return nil
@@ -169,10 +228,9 @@ func (l *look) askTopic(ctx context.Context) error {
 	return err
 }
 
-// spread says when a task with slack is due: at random, so that those of many schedules are
-// as far apart as they may be.
+// spread says when a task with slack is due: where the shard has placed the fewest.
 func (l *look) spread(earliest, latest store.Millis) store.Millis {
-	return earliest + store.Millis(l.Random()*float64(latest-earliest))
+	return l.smooth.Place(earliest, latest, l.Random())
 }
 
 // forwardLost sends on, from a shard of before a reshard, what is told to schedules that have
@@ -196,7 +254,7 @@ func (l *look) forwardLost(ctx context.Context) error {
 			parcels = append(parcels, p)
 		}
 	}
-	if err := l.forward(ctx, parcels); err != nil {
+	if err := (mover{l}).forward(ctx, parcels); err != nil {
 		return err
 	}
 	l.looks = slices.DeleteFunc(l.looks, func(look schedule.Look) bool { return gone[look.Cell.ID] })
@@ -213,14 +271,26 @@ func (l *look) finishParcels() {
 		if l.waits[l.parcels[i].To] {
 			break
 		}
+		if l.gone[l.parcels[i].To] && schedule.Told(&l.parcels[i]) != nil {
+			l.out.Dropped++
+		}
 		l.out.Progress.Taken = l.parcels[i].Number
 		l.out.Progress.forget = l.parcels[i].Number
 	}
-	full := len(l.parcels) == batch
-	l.out.Again = l.out.Again || full && l.out.Progress.Taken > l.Progress.Taken || l.out.Progress.forget > 0
+	l.out.Again = l.out.Again || l.more && l.out.Progress.Taken > l.Progress.Taken
+	if l.out.Progress.forget > 0 && l.onlyWalks() {
+		l.out.Rest, l.out.Tidy = walkRest, walkTidy
+	} else if l.out.Progress.forget > 0 {
+		l.out.Again = true
+	}
 	if len(l.parcels) == 0 && l.out.Progress.Heard > l.out.Progress.Taken {
 		l.out.Progress.Taken = l.out.Progress.Heard // the others are not there any more
 	}
+}
+
+// onlyWalks says whether the in-box had nothing but what walks are told: nobody waits for that.
+func (l *look) onlyWalks() bool {
+	return !slices.ContainsFunc(l.parcels, func(p store.Parcel) bool { return p.To.Kind() != store.CellWalk })
 }
 
 // lookAhead finds when the next cell wakes.
@@ -237,7 +307,7 @@ func (l *look) lookAhead(ctx context.Context) error {
 	l.out.Next = 0
 	if len(first) > 0 {
 		l.out.Next = first[0].At
-		if l.out.Next <= l.out.Began && !l.changed { // nobody here knows what it is
+		if l.out.Next <= l.asOf && !l.changed { // nobody here knows what it is
 			l.out.Next = l.Now().Add(unknownRetry)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/actors/smooth"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -23,6 +24,7 @@ type Shard struct {
 	Now       func() store.Millis                                                     // by the shard's clock
 	Random    func() float64                                                          // in [0, 1)
 	Metrics   *metrics.Schedules
+	Flows     *metrics.Workflows
 	Log       *slog.Logger
 }
 
@@ -31,16 +33,22 @@ type Shard struct {
 type Tasks interface {
 	store.Reader
 	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
+	Info(ctx context.Context) (store.Info, error)
 }
 
 // Looker looks at the cells of a shard, one look at a time.
 type Looker struct {
 	Shard
-	zones zoneTable // of the look that is in flight
+	smooth      smooth.Smoother               // where tasks with slack went
+	zones       zoneTable                     // of the look that is in flight
+	definitions *definitions                  // that looks came across
+	warned      map[store.CellID]store.Millis // walks that are behind, and when that was logged
 }
 
 // NewLooker returns the looker of a shard.
-func NewLooker(s Shard) *Looker { return &Looker{Shard: s, zones: make(zoneTable)} }
+func NewLooker(s Shard) *Looker {
+	return &Looker{Shard: s, zones: make(zoneTable), warned: make(map[store.CellID]store.Millis), definitions: new(definitions)}
+}
 
 // Start is what a look begins with.
 type Start struct {
@@ -57,12 +65,23 @@ type Progress struct {
 
 	wakes    store.Wake // behind which a look into the lead goes on
 	forget   int64      // parcels up to this number are to be forgotten
+	servers  uint64     // of store.Info, when this was so
 	crowdsAt store.Millis
 	lead     time.Duration // how far ahead runs are made
+
+	checkAt store.Millis // when open workflows are compared with their tasks
+	checked store.Wake   // behind which that goes on
 }
 
 // leadOf is how far ahead runs are made: no less than without crowds.
 func (p *Progress) leadOf() time.Duration { return max(p.lead, schedule.Lead) }
+
+// over is how far looks have come on a store that may have been set back: nothing of its parcels
+// is known.
+func (p Progress) over() Progress {
+	p.Taken, p.Heard, p.forget, p.wakes, p.checked = 0, 0, 0, store.Wake{}, store.Wake{}
+	return p
+}
 
 // Outcome is what a look came to. What it did before it failed is in it, too.
 type Outcome struct {
@@ -71,9 +90,12 @@ type Outcome struct {
 	Cancelled []fleet.EndedHold // their workers are to be told
 	Told      []store.Shard     // that got parcels
 	Progress  Progress
-	Next      store.Millis // when a cell wakes; 0: none does, or a look is to follow at once
-	Again     bool         // there is more to do
-	Stuck     bool         // some cells could not be changed
+	Dropped   int           // ends of tasks that Progress takes, and whose cells are gone
+	Next      store.Millis  // when a cell wakes; 0: none does, or a look is to follow at once
+	Again     bool          // there is more to do
+	Rest      time.Duration // unless Again: what is told from now on may be gathered for so long
+	Tidy      time.Duration // unless Again: there is more to do by then; 0: there is not
+	Stuck     bool          // some cells could not be changed
 	Began     store.Millis
 	Repeated  bool // an answer was lost: tasks may have become pending since Began that are not in Made
 	Err       error

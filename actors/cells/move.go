@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -23,9 +24,12 @@ func (l *look) former() bool { return Former(l.Topic, l.ID.N) }
 // of a reshard of which this node has not heard yet.
 func Former(t *store.Topic, n int) bool { return n < t.Active().First }
 
+// mover is what a look does about shards of before a reshard, and of what was told to them.
+type mover struct{ *look }
+
 // move brings schedules, and what is told to them, to where they lie now: it sends the cells
 // that are there, hands on what is in the out-box, and forgets what nobody needs any more.
-func (l *look) move(ctx context.Context) error {
+func (l mover) move(ctx context.Context) error {
 	left, err := l.handOn(ctx)
 	if err != nil || left {
 		l.out.Again = l.out.Again || left
@@ -49,7 +53,7 @@ func (l *look) move(ctx context.Context) error {
 }
 
 // sendAll sends schedules. Those that change meanwhile are read again.
-func (l *look) sendAll(ctx context.Context) error {
+func (l mover) sendAll(ctx context.Context) error {
 	for range commitRounds {
 		var commits []store.Commit
 		now := l.Now()
@@ -89,7 +93,7 @@ func (l *look) sendAll(ctx context.Context) error {
 }
 
 // forward sends on what is told to schedules that are not here any more, each once.
-func (l *look) forward(ctx context.Context, parcels []store.Parcel) error {
+func (l mover) forward(ctx context.Context, parcels []store.Parcel) error {
 	tally, last, err := l.tally(ctx, l.ID, forwards)
 	if err != nil {
 		return err
@@ -114,8 +118,8 @@ func (l *look) forward(ctx context.Context, parcels []store.Parcel) error {
 // handOn delivers parcels of the out-box, in order of their numbers for each shard that they
 // go to, and reports whether there are more. A shard remembers in a cell, the tally, what it
 // got of this one: so each arrives once, however often it is sent.
-func (l *look) handOn(ctx context.Context) (more bool, err error) {
-	parcels, err := l.Store.Parcels(ctx, l.ID, store.OutBox, 0, batch)
+func (l mover) handOn(ctx context.Context) (more bool, err error) {
+	parcels, err := l.outgoing(ctx)
 	if err != nil || len(parcels) == 0 {
 		return false, err
 	}
@@ -150,12 +154,25 @@ func (l *look) handOn(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
+// outgoing returns the first parcels of the out-box that are for cells. Tasks are the courier's.
+func (l mover) outgoing(ctx context.Context) (found []store.Parcel, err error) {
+	for after := int64(0); len(found) == 0; {
+		page, err := l.Store.Parcels(ctx, l.ID, store.OutBox, after, batch)
+		if err != nil || len(page) == 0 {
+			return nil, err
+		}
+		after = page[len(page)-1].Number
+		found = slices.DeleteFunc(page, func(p store.Parcel) bool { return sent.HasTask(&p) })
+	}
+	return found, nil
+}
+
 // tallyOf is the cell in which other shards remember what they got of this one.
-func (l *look) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.ID.N)) }
+func (l mover) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.ID.N)) }
 
 // destination is the shard that a parcel goes to. It has arrived if that shard has it, or one
 // that the parcel went to before there were newer ones.
-func (l *look) destination(ctx context.Context, p *store.Parcel) (to store.Shard, there bool, err error) {
+func (l mover) destination(ctx context.Context, p *store.Parcel) (to store.Shard, there bool, err error) {
 	shards := schedule.Shards(l.Topic, p.To.Key())
 	for _, s := range shards {
 		if s.N <= l.ID.N { // older ones are not asked
@@ -179,7 +196,7 @@ func (l *look) destination(ctx context.Context, p *store.Parcel) (to store.Shard
 }
 
 // deliver puts parcels into the in-box of another shard.
-func (l *look) deliver(ctx context.Context, to store.Shard, parcels []store.Parcel) (numbers []int64, err error) {
+func (l mover) deliver(ctx context.Context, to store.Shard, parcels []store.Parcel) (numbers []int64, err error) {
 	tally, last, err := l.tally(ctx, to, l.tallyOf())
 	if err != nil {
 		return nil, err
@@ -207,7 +224,7 @@ func (l *look) deliver(ctx context.Context, to store.Shard, parcels []store.Parc
 }
 
 // tally reads a cell that remembers a number, and returns how it is changed.
-func (l *look) tally(ctx context.Context, s store.Shard, id store.CellID) (put store.Put, last int64, err error) {
+func (l mover) tally(ctx context.Context, s store.Shard, id store.CellID) (put store.Put, last int64, err error) {
 	cells, err := l.Store.Cells(ctx, s, []store.CellID{id})
 	if err != nil {
 		return put, 0, err
@@ -222,7 +239,7 @@ func (l *look) tally(ctx context.Context, s store.Shard, id store.CellID) (put s
 
 // tidy deletes the tallies of a shard that has nothing else, once those that they are of are
 // gone. A shard without cells and tasks is retired.
-func (l *look) tidy(ctx context.Context) error {
+func (l mover) tidy(ctx context.Context) error {
 	if l.out.Progress.Heard > l.out.Progress.Taken || l.out.Again {
 		return nil
 	}

@@ -15,13 +15,19 @@ import (
 )
 
 const (
-	walkLead    = 30 * time.Second // how far ahead of their places a walk makes tasks
-	walkBatch   = 500              // recipients that a step of a walk looks at, about
-	walkSteps   = 4                // steps of a walk in one look
-	walkRetry   = time.Second      // pause of a walk that cannot go on
-	shardsOnce  = 16               // shards of an audience that are worked on at a time
-	walkCorrupt = "corrupt"        // the list of cells that cannot be read
+	walkLead    = 30 * time.Second      // how far ahead of their places a walk makes tasks
+	walkGather  = 10 * time.Second      // how long the next places of a shard are gathered
+	walkCatchUp = 2 * time.Second       // how far ahead of their places a walk that is late makes tasks
+	walkBatch   = 500                   // recipients that a step of a walk looks at, about
+	walkSteps   = 4                     // steps of a walk in one look
+	walkRetry   = time.Second           // pause of a walk that cannot go on
+	walkRest    = 20 * time.Millisecond // how long what walks are told is gathered
+	walkTidy    = time.Second           // how long it may lie in the in-box once it was taken
+	shardsOnce  = 16                    // shards of an audience that are worked on at a time
+	walkCorrupt = "corrupt"             // the list of cells that cannot be read
 )
+
+var walkPace = audience.Pace{Lead: walkLead, Gather: walkGather, CatchUp: walkCatchUp}
 
 // walker takes the walk of a run further: through the recipients whose places come soon. It
 // runs within a look. What lies in the audience is read as it is; the walk and the tasks that
@@ -35,6 +41,8 @@ type walker struct {
 
 	walk     *audience.Walk
 	template *schedule.Template
+	behind   time.Duration // of the step: how late its first place is
+	verdicts [audience.Verdicts]int64
 }
 
 // audienceStore is the role of the store for audiences.
@@ -56,6 +64,7 @@ type shardStore interface {
 // takeWalks takes all walks further that wake, or that something was told.
 func (l *look) takeWalks(ctx context.Context) error {
 	for _, look := range l.walks {
+		l.noteGone(&look.Cell)
 		w := walker{
 			look: l, access: access.Access{Store: audienceStore{l.Store, l.Tasks}},
 			cell: look.Cell, took: look.Parcels,
@@ -123,6 +132,7 @@ func (w *walker) commitStep(ctx context.Context, c *store.Commit) error {
 func (w *walker) accepted(c *store.Commit, made Runs) {
 	w.settled(w.cell.ID)
 	w.changed = true
+	w.countStep()
 	w.out.Made = append(w.out.Made, made)
 	for _, r := range c.Removes {
 		w.out.Removed = append(w.out.Removed, r.ID)
@@ -146,6 +156,7 @@ func (w *walker) step(ctx context.Context) (c store.Commit, err error) {
 	}
 	w.take()
 	now := w.Now()
+	w.beginStep(now)
 	wake, err := w.goOn(ctx, now, &c)
 	if err != nil {
 		return store.Commit{}, err
@@ -192,7 +203,7 @@ func (w *walker) goOn(ctx context.Context, now store.Millis, c *store.Commit) (w
 	case w.walk.Phase == audience.Ordered:
 		return w.begin(ctx, now)
 	}
-	n, at, ok := w.walk.Due(audience.Pace{Lead: walkLead})
+	_, at, ok := w.walk.Due(walkPace)
 	switch {
 	case !ok:
 		return 0, nil
@@ -201,11 +212,11 @@ func (w *walker) goOn(ctx context.Context, now store.Millis, c *store.Commit) (w
 	case w.refused && w.walk.Phase == audience.Walking:
 		return now.Add(walkRetry), nil
 	}
-	err = w.stretch(ctx, n, now, c)
+	err = w.goThrough(ctx, now, c)
 	if errors.Is(err, access.ErrContended) {
 		return now.Add(walkRetry), nil
 	}
-	_, at, _ = w.walk.Due(audience.Pace{Lead: walkLead})
+	_, at, _ = w.walk.Due(walkPace)
 	return at, err
 }
 
@@ -223,48 +234,80 @@ func (w *walker) pace(ctx context.Context) (audience.Pace, error) {
 		w.template = &t
 	}
 	fits := store.MaxBodies / (w.template.Task.BodySize() + 1)
-	return audience.Pace{Lead: walkLead, Batch: max(1, min(walkBatch, fits))}, nil
+	pace := walkPace
+	pace.Batch = max(1, min(walkBatch, fits))
+	return pace, nil
 }
 
-// stretch makes the tasks of some recipients of a shard of the audience.
-func (w *walker) stretch(ctx context.Context, n int, now store.Millis, c *store.Commit) error {
+// stretch is what a step looks at in one shard of the audience, and the leaves that it found
+// there.
+type stretch struct {
+	audience.Stretch
+	leaves []*audience.Leaf
+}
+
+// goThrough makes the tasks of the next recipients, in some shards of the audience.
+func (w *walker) goThrough(ctx context.Context, now store.Millis, c *store.Commit) error {
 	pace, err := w.pace(ctx)
 	if err != nil {
 		return err
 	}
-	a := w.audience()
-	var s audience.Stretch
-	var ids []store.CellID
-	v, err := w.access.Leaves(ctx, a, n, func(d *audience.Directory) []store.CellID {
-		s = w.walk.Next(d, now, pace)
-		ids = w.walk.Leaves(s, d)
-		return ids
+	shards := w.walk.Shards(now, pace, shardsOnce)
+	read := make([]stretch, len(shards))
+	err = inTurn(len(shards), func(i int) (err error) {
+		read[i], err = w.readStretch(ctx, shards[i], now, pace)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	leaves := make([]*audience.Leaf, len(ids))
-	for i, id := range ids {
-		leaves[i] = v.Leaves[id]
+	for i := range read {
+		if pace.Batch <= 0 {
+			break // the rest is for the next step
+		}
+		tickets := w.walk.Take(read[i].Stretch, read[i].leaves, pace, w.zones.find)
+		w.add(tickets, now, c)
+		pace.Batch -= len(tickets)
 	}
-	undoing := w.walk.Phase == audience.Undoing
-	for _, t := range w.walk.Take(s, leaves, pace, w.zones.find) {
+	return nil
+}
+
+// readStretch reads what comes next in a shard of the audience.
+func (w *walker) readStretch(ctx context.Context, n int, now store.Millis, pace audience.Pace) (s stretch, err error) {
+	var ids []store.CellID
+	v, err := w.access.Leaves(ctx, w.audience(), n, func(d *audience.Directory) []store.CellID {
+		s.Stretch = w.walk.Next(n, d, now, pace)
+		ids = w.walk.Leaves(s.Stretch, d)
+		return ids
+	})
+	if err != nil {
+		return stretch{}, err
+	}
+	for _, id := range ids {
+		s.leaves = append(s.leaves, v.Leaves[id])
+	}
+	return s, nil
+}
+
+// add adds what becomes of some recipients to a commit.
+func (w *walker) add(tickets []audience.Ticket, now store.Millis, c *store.Commit) {
+	for i := range tickets {
+		t := &tickets[i]
 		switch {
-		case undoing:
+		case w.walk.Phase == audience.Undoing:
 			c.Removes = append(c.Removes, store.Remove{ID: t.ID})
 		case slices.Contains(w.alien, t.ID):
 			w.walk.Ends[schedule.Removed-schedule.Done]++
 		default:
-			c.Adds = append(c.Adds, w.task(&t, now))
+			c.Adds = append(c.Adds, w.task(t, now))
 		}
 	}
-	return nil
 }
 
 func (w *walker) task(t *audience.Ticket, now store.Millis) *store.Task {
 	task := w.template.Make(t.ID, t.Due, now, w.Topic)
 	task.RunOf = &store.RunOf{
-		Schedule: w.walk.Schedule, Occurrence: w.walk.Occurrence,
+		Schedule: w.walk.Schedule, Occurrence: t.Occurs,
 		Recipient: t.Recipient.ID, RecipientData: t.Recipient.Data,
 	}
 	if w.walk.Tracked {
@@ -298,7 +341,8 @@ func (w *walker) begin(ctx context.Context, now store.Millis) (wake store.Millis
 	err = w.eachShard(ctx, a, func(ctx context.Context, n int) error {
 		return w.access.Change(ctx, a, n, func(d *audience.Directory) (c store.Commit, err error) {
 			var ok bool
-			if versions[n], c, ok = d.Begin(w.walk.Run); !ok {
+			run := audience.Run{ID: w.walk.Run, Topic: w.ID.Topic, Schedule: w.walk.Schedule}
+			if versions[n], c, ok = d.Begin(run); !ok {
 				return c, errFullOfRuns
 			}
 			directories[n] = d
@@ -311,6 +355,9 @@ func (w *walker) begin(ctx context.Context, now store.Millis) (wake store.Millis
 	case err != nil:
 		return 0, err
 	}
+	if over, err := w.takeBack(ctx, a); over || err != nil {
+		return now.Add(walkRetry), err
+	}
 	recipients := int64(0)
 	for _, d := range directories {
 		recipients += d.Recipients()
@@ -322,14 +369,32 @@ func (w *walker) begin(ctx context.Context, now store.Millis) (wake store.Millis
 	return now, nil
 }
 
+// takeBack has the audience forget that the run begins if the run is over: whoever owns the walk
+// now has gone through it while this owner was paused, and nobody else would. It reports whether
+// that is so.
+func (w *walker) takeBack(ctx context.Context, a *audience.Audience) (over bool, err error) {
+	past, err := w.access.PastRuns(ctx, a)
+	if err != nil || !slices.ContainsFunc(past, func(p audience.PastRun) bool { return p.Run == w.walk.Run }) {
+		return false, err
+	}
+	return true, w.eachShard(ctx, a, func(ctx context.Context, n int) error {
+		return w.access.Change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) { return d.End(w.walk.Run), nil })
+	})
+}
+
 // eachShard calls do for all shards of an audience, some at a time, and returns the first
 // error.
 func (w *walker) eachShard(ctx context.Context, a *audience.Audience, do func(ctx context.Context, n int) error) error {
-	errs := make([]error, a.Shards)
-	for from := 0; from < a.Shards; from += shardsOnce {
+	return inTurn(a.Shards, func(n int) error { return do(ctx, n) })
+}
+
+// inTurn calls do with the numbers below n, some at a time, and returns the first error.
+func inTurn(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	for from := 0; from < n; from += shardsOnce {
 		var group sync.WaitGroup
-		for n := from; n < min(from+shardsOnce, a.Shards); n++ {
-			group.Go(func() { errs[n] = do(ctx, n) })
+		for i := from; i < min(from+shardsOnce, n); i++ {
+			group.Go(func() { errs[i] = do(i) })
 		}
 		group.Wait()
 	}
@@ -342,39 +407,39 @@ func (w *walker) eachShard(ctx context.Context, a *audience.Audience, do func(ct
 }
 
 // end returns the commit that removes a walk which is over, and tells its schedule. The
-// audience has forgotten the run by then.
+// audience has forgotten the run by then, and remembers what became of it.
 func (w *walker) end(ctx context.Context) (store.Commit, error) {
-	if w.walk.Life != 0 {
-		a := w.audience()
-		err := w.eachShard(ctx, a, func(ctx context.Context, n int) error {
-			return w.access.Change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) { return d.End(w.walk.Run), nil })
-		})
-		if err != nil && !errors.Is(err, access.ErrGone) {
-			return store.Commit{}, err
-		}
+	a, err := w.ended(ctx)
+	if err != nil {
+		return store.Commit{}, err
+	}
+	past := audience.PastRun{Topic: w.ID.Topic, Ended: w.Now(), Walk: *w.walk}
+	forget := func(ctx context.Context, n int) error { return w.access.EndRun(ctx, a, n, past) }
+	if a.Shards > 0 { // the first remembers that it is over before any other forgets it: see takeBack
+		err = forget(ctx, 0)
+	}
+	if err == nil {
+		err = w.eachShard(ctx, a, forget)
+	}
+	if err != nil && !errors.Is(err, access.ErrGone) {
+		return store.Commit{}, err
 	}
 	return store.Commit{
 		Puts: []store.Put{
 			{Cell: store.Cell{ID: w.cell.ID}, If: w.cell.Version},
 			{Cell: store.Cell{ID: audience.PartID(w.walk.Run)}, If: store.AnyVersion},
 		},
-		Send: []store.Parcel{schedule.TellEnd(w.walk.Schedule, w.walk.Run, w.outcome(), w.walk.At, w.Now())},
+		Send: []store.Parcel{schedule.TellEnd(w.walk.Schedule, w.walk.Run, w.walk.Outcome(), w.walk.At, w.Now())},
 	}, nil
 }
 
-// outcome is how the run ended: removed when it was cancelled, failed when none of its tasks is done and one is dead, and
-// done when none is known to be anything else than done.
-func (w *walker) outcome() store.ChangeKind {
-	done, failed, removed := w.walk.Ends[0], w.walk.Ends[1], w.walk.Ends[2]
-	switch {
-	case w.walk.Cancelled:
-		return store.ChangeDeleted
-	case done == 0 && failed > 0:
-		return store.ChangeDead
-	case done == 0 && removed > 0:
-		return store.ChangeDeleted
+// ended is the audience of a walk that is over. One that did not get to begin may have been
+// noted in some shards all the same; it is without shards when the audience is gone.
+func (w *walker) ended(ctx context.Context) (*audience.Audience, error) {
+	if w.walk.Life != 0 {
+		return w.audience(), nil
 	}
-	return store.ChangeDone
+	return w.access.Record(ctx, w.walk.Audience)
 }
 
 // putAside has a cell that cannot be read wake nobody.

@@ -21,9 +21,11 @@ func (t *Topic) Pace(now time.Time, topic *store.Topic, nodes int) (rising bool)
 	return true
 }
 
-// rampShare is how far the ramp of a topic is, 0 to below 1; 1 when there is none.
+// rampShare is how far the ramp of a topic is, 0 to below 1; 1 when there is none. One that begins
+// later than it lasts is none: the store's clock was ahead when the topic was resumed, and has been
+// put right since.
 func rampShare(t *store.Topic, now store.Millis) float64 {
-	if t.Resumed == 0 || now >= t.Resumed.Add(t.Ramp) {
+	if t.Resumed == 0 || now >= t.Resumed.Add(t.Ramp) || now < t.Resumed.Add(-t.Ramp) {
 		return 1
 	}
 	return max(0, float64(now-t.Resumed)/float64(t.Ramp.Milliseconds()))

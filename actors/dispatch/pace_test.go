@@ -14,6 +14,10 @@ func TestRampShareRisesToAll(t *testing.T) {
 			t.Errorf("at %d: got %v, want %v", now, got, want)
 		}
 	}
+	ahead := store.Topic{Resumed: 3_600_000, Ramp: time.Second} // resumed by a clock that was an hour ahead
+	if got := rampShare(&ahead, 5); got != 1 {
+		t.Errorf("begins in an hour: got %v", got)
+	}
 	if got := rampShare(&store.Topic{}, 5); got != 1 {
 		t.Errorf("without a ramp: got %v", got)
 	}

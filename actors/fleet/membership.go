@@ -146,3 +146,10 @@ func (f *Membership) NotifyOwner(s store.Shard, n Notice) {
 		f.peers.Notify(m, n)
 	}
 }
+
+// NotifyOthers tells every other node something.
+func (f *Membership) NotifyOthers(n Notice) {
+	for _, m := range f.Others() {
+		f.peers.Notify(m, n)
+	}
+}

@@ -27,6 +27,7 @@ type Member struct {
 	Zone    string
 	Version string
 	State   MemberState
+	Old     bool // its program tells no schedule and no workflow of the ends of tasks
 
 	// Hosts are the addresses that its calls come from, as far as gossip knows them.
 	Hosts []netip.Addr
@@ -39,6 +40,20 @@ func (m *Member) CallsFrom(addr netip.Addr) bool {
 	return slices.ContainsFunc(m.Hosts, func(h netip.Addr) bool {
 		return h == addr || h.IsLoopback() && addr.IsLoopback()
 	})
+}
+
+// OldMember names a member that does not tell of the ends of tasks; empty when all do, and
+// without a view.
+func OldMember(v View) string {
+	if v == nil {
+		return ""
+	}
+	for _, m := range v.Members() {
+		if m.Old {
+			return m.Name
+		}
+	}
+	return ""
 }
 
 // View is who is there at one moment. It does not change.

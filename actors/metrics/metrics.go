@@ -21,6 +21,8 @@ type Metrics struct {
 	storeMetrics
 
 	Schedules Schedules
+	Workflows Workflows
+	AckMetrics
 }
 
 // taskMetrics are what happened to tasks, and when.
@@ -51,6 +53,7 @@ type shardMetrics struct {
 	Unsent                  prometheus.Gauge
 	Wheel                   prometheus.Gauge
 	MissedNotices, Restarts prometheus.Counter
+	SetBacks                prometheus.Counter
 }
 
 // storeMetrics are the store's calls and its clocks.
@@ -74,7 +77,9 @@ func New(reg prometheus.Registerer) *Metrics {
 	f := factory{reg}
 	m := &Metrics{
 		taskMetrics: newTaskMetrics(f), topicMetrics: newTopicMetrics(f), shardMetrics: newShardMetrics(f), storeMetrics: newStoreMetrics(f),
-		Schedules: newSchedules(f),
+		Schedules:  newSchedules(f),
+		Workflows:  newWorkflows(f),
+		AckMetrics: newAckMetrics(f),
 	}
 	f.storeCalls(m.calls)
 	return m
@@ -128,6 +133,7 @@ func newShardMetrics(f factory) shardMetrics {
 		Subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		Unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
 		Wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
+		SetBacks:      f.counter("ddq_store_set_backs_total", "Shards read again because the store restarted, failed over, or went back."),
 		MissedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
 		Restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),
 	}
@@ -223,6 +229,7 @@ func (m *Metrics) Forget(topic string) {
 		m.Waits.DeleteLabelValues(topic, what)
 	}
 	m.Schedules.forget(topic)
+	m.Workflows.forget(topic)
 	for state := range queuedStates(Depth{}) {
 		m.queued.DeleteLabelValues(topic, state)
 	}
@@ -263,6 +270,10 @@ func (f factory) gauges(name, help string, labels ...string) *prometheus.GaugeVe
 
 func (f factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return register(f.reg, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
+}
+
+func (f factory) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return register(f.reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels))
 }
 
 func (f factory) storeCalls(into map[string]callMetrics) {

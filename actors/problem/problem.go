@@ -74,6 +74,11 @@ func HoldLost(id string) *Error {
 		Message: fmt.Sprintf("task %q is not held under this token", id)}
 }
 
+// NoStep is of an ack that says something to a workflow, of a task that is no step of one.
+func NoStep(id string) *Error {
+	return &Error{Kind: Precondition, Reason: "NO_STEP", Field: "task_id", Message: fmt.Sprintf("task %q is no step of a workflow", id)}
+}
+
 // BadToken is of a token that no delivery carried.
 func BadToken() *Error {
 	return BadField("hold_token", "BAD_TOKEN", "hold_token is not one that a delivery carried")

@@ -21,6 +21,8 @@ type Calendars struct {
 	mu  sync.Mutex
 	at  time.Time          // when they were read; guarded by mu
 	all schedule.Calendars // not changed once it is here; guarded by mu
+
+	forgotten int // how often; guarded by mu
 }
 
 // NewCalendars returns the calendars of a store.
@@ -46,15 +48,29 @@ func (c *Calendars) Fresh(ctx context.Context) (schedule.Calendars, error) {
 	if all := c.known(); all != nil {
 		return all, nil
 	}
-	began := time.Now()
+	began, forgotten := time.Now(), c.timesForgotten()
 	all, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
+	c.keep(all, began, forgotten)
+	return all, nil
+}
+
+func (c *Calendars) timesForgotten() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all, c.at = all, began
-	return all, nil
+	return c.forgotten
+}
+
+// keep keeps what was read for the next callers, unless it was forgotten during the read: it
+// may be from before what it was forgotten for.
+func (c *Calendars) keep(all schedule.Calendars, at time.Time, forgotten int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.forgotten == forgotten {
+		c.all, c.at = all, at
+	}
 }
 
 // known is what was read within the last second; nil when nothing was.
@@ -67,11 +83,12 @@ func (c *Calendars) known() schedule.Calendars {
 	return c.all
 }
 
-// Forget has the next caller read them.
+// Forget has the next caller read them, also when a read is in flight.
 func (c *Calendars) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = nil
+	c.forgotten++
 }
 
 func (c *Calendars) read(ctx context.Context) (schedule.Calendars, error) {

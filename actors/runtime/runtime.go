@@ -48,6 +48,12 @@ type Runtime struct {
 
 	// Refresh reads an open topic's configuration again.
 	Refresh func(ctx context.Context, topic string) error
+
+	// TopicOf returns what a topic is, and creates it where enqueues do.
+	TopicOf func(ctx context.Context, topic string) (*store.Topic, *problem.Error)
+
+	// TellPending tells the shard of any topic that a store call made tasks pending. It is a hint.
+	TellPending func(at store.Shard, seq int64, tasks ...store.Entry)
 }
 
 // Use records that a topic is in use now, which was active before.

@@ -15,7 +15,10 @@ func Count(table *timetable.Timetable, from, to store.Millis, most int) (n int) 
 	return n
 }
 
-func (p *step) startBackfill(e StartBackfill) {
+// backfills is what a step does about ranges that are filled.
+type backfills struct{ *step }
+
+func (p backfills) start(e StartBackfill) {
 	known := slices.Contains(p.s.Requests, e.ID) || slices.ContainsFunc(p.s.Backfills, func(b Backfill) bool { return b.ID == e.ID })
 	if known || len(p.s.Backfills) >= MaxBackfills {
 		return
@@ -29,12 +32,12 @@ func (p *step) startBackfill(e StartBackfill) {
 	})
 }
 
-func (p *step) cancelBackfill(id string) {
+func (p backfills) cancel(id string) {
 	p.s.Backfills = slices.DeleteFunc(p.s.Backfills, func(b Backfill) bool { return b.ID == id })
 }
 
-// backfill makes the next runs of each range, as far as its policy lets it.
-func (p *step) backfill() {
+// run makes the next runs of each range, as far as its policy lets it.
+func (p backfills) run() {
 	for i := 0; i < len(p.s.Backfills); {
 		if p.fill(&p.s.Backfills[i]) {
 			p.s.Backfills = slices.Delete(p.s.Backfills, i, i+1)
@@ -45,7 +48,7 @@ func (p *step) backfill() {
 }
 
 // fill reports whether the range has no more occurrences.
-func (p *step) fill(b *Backfill) (over bool) {
+func (p backfills) fill(b *Backfill) (over bool) {
 	for {
 		at, ok := p.next(b.Done)
 		switch {
@@ -56,7 +59,7 @@ func (p *step) fill(b *Backfill) (over bool) {
 		case p.Refused:
 			p.wake(p.Now.Add(retryRefused))
 			return false
-		case len(p.out.Make) >= makesAStep:
+		case p.madeEnough():
 			p.wake(p.Now)
 			return false
 		}

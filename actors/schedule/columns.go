@@ -128,6 +128,12 @@ func encodeRuns(runs []Run) *cell.Runs {
 		if c.Walks != nil {
 			c.Walks = append(c.Walks, r.Walk)
 		}
+		if r.Flow && c.Flows == nil {
+			c.Flows = make([]bool, i)
+		}
+		if c.Flows != nil {
+			c.Flows = append(c.Flows, r.Flow)
+		}
 	}
 	return c
 }
@@ -145,6 +151,10 @@ func (d *decoder) runs(c *cell.Runs) (runs []Run) {
 		if len(c.Walks) > 0 {
 			d.check(i < len(c.Walks), "runs that are walks")
 			r.Walk = i < len(c.Walks) && c.Walks[i]
+		}
+		if len(c.Flows) > 0 {
+			d.check(i < len(c.Flows), "runs that are workflows")
+			r.Flow = i < len(c.Flows) && c.Flows[i]
 		}
 		runs = append(runs, r)
 	}
@@ -167,6 +177,12 @@ func encodeHistory(list []Past) *cell.History {
 			if started <= 0 {
 				started-- // 0 is taken
 			}
+		}
+		if h.Flow && c.Flows == nil {
+			c.Flows = make([]bool, len(c.Due))
+		}
+		if c.Flows != nil {
+			c.Flows = append(c.Flows, h.Flow)
 		}
 		c.What = append(c.What, uint32(h.Outcome))
 		c.Due, c.Started, c.Ended = append(c.Due, int64(h.Due-h.At)), append(c.Started, started), append(c.Ended, int64(h.Ended-h.Due))
@@ -192,6 +208,7 @@ func (d *decoder) history(c *cell.History) (list []Past) {
 				h.Started = h.Due + store.Millis(started)
 			}
 			h.Ended = h.Due + store.Millis(d.int(c.Ended, runs))
+			h.Flow = runs < len(c.Flows) && c.Flows[runs]
 			runs++
 		}
 		list = append(list, h)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -47,17 +48,18 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 	}
 	c := store.Commit{Puts: []store.Put{put}, Cancels: out.Cancel}
 	for i := range out.Make {
-		if m := &out.Make[i]; !m.Walk {
-			c.Adds = append(c.Adds, s.task(m, topic, now))
-		} else if err := s.putWalk(&c, m); err != nil {
+		if err := s.begin(&c, &out.Make[i], topic, now); err != nil {
 			return store.Commit{}, err
 		}
+	}
+	for _, id := range out.CancelFlow {
+		c.Send = append(c.Send, workflow.CancelParcel(id))
 	}
 	for _, id := range out.CancelWalk {
 		c.Send = append(c.Send, store.Parcel{To: walkID(id), Body: CancelWalk()})
 	}
 	for _, id := range out.Remove {
-		c.Removes = append(c.Removes, store.Remove{ID: id, Must: true})
+		c.Removes = append(c.Removes, store.Remove{ID: id, Untried: true})
 	}
 	for _, id := range out.Cancel {
 		c.Removes = append(c.Removes, store.Remove{ID: id}) // when it is pending
@@ -65,16 +67,31 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 	return c, nil
 }
 
+// begin adds a run to a commit: a task, a walk or a workflow.
+func (s *Schedule) begin(c *store.Commit, m *Make, topic *store.Topic, now store.Millis) error {
+	switch {
+	case m.Walk:
+		return s.putWalk(c, m)
+	case m.Flow:
+		return s.putFlow(c, m, now)
+	}
+	c.Adds = append(c.Adds, s.task(m, topic, now))
+	return nil
+}
+
 // soon is how early a cell wakes of which its owner is to hear in any case: it looks at those
 // that wake later by itself.
 const soon = 2 * time.Minute
 
 // Nudge has a commit of a user leave a parcel for the cell, which says nothing, when the cell
-// wakes soon: that the in-box has got further is seen by the owner within a second or so, also
+// wakes soon, or one that a run begins with: that the in-box has got further is seen by the owner within a second or so, also
 // when nobody told it of the commit.
 func Nudge(c *store.Commit, now store.Millis) {
-	if put := &c.Puts[0]; put.Wake != 0 && put.Wake < now.Add(soon) {
-		c.Send = append(c.Send, store.Parcel{To: put.ID, Body: []byte("look")})
+	for i := range c.Puts {
+		if put := &c.Puts[i]; put.Wake != 0 && put.Wake < now.Add(soon) {
+			c.Send = append(c.Send, store.Parcel{To: c.Puts[0].ID, Body: []byte("look")})
+			return
+		}
 	}
 }
 

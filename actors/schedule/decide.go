@@ -16,7 +16,7 @@ const retryRefused = time.Second
 func (p *step) decide() {
 	p.out.Wake = 0
 	p.letIn()
-	p.backfill()
+	backfills{p}.run()
 	switch p.s.Phase {
 	case Active:
 		p.decideAll()
@@ -36,7 +36,7 @@ func (p *step) watch() {
 	var long []string
 	next := store.Millis(0)
 	for _, r := range p.s.Open {
-		if r.Walk { // it lasts for as long as its window
+		if r.Walk || r.Flow { // one lasts for as long as its window, the other tells its end in the commit of it
 			continue
 		}
 		if at := max(r.Due, p.s.Watched).Add(watchEvery); next == 0 || at < next {
@@ -70,7 +70,7 @@ func (p *step) decideAll() {
 			p.wake(p.waits(at, min(lead, Lead)))
 			return
 		}
-		if len(p.out.Make) >= makesAStep || p.isRemoved(at) {
+		if p.madeEnough() || p.isRemoved(at) {
 			break
 		}
 		if !p.decideOne(at) {
@@ -209,26 +209,53 @@ func (p *step) take(o Occurrence, overlap Overlap) {
 	case CancelOther:
 		p.cancelOpen()
 		p.waitAlone(o)
+		p.letIn()
 	case BufferOne:
 		p.waitAlone(o)
 	}
 }
 
-// cancelOpen asks all runs that are open to end.
+// cancelOpen asks all runs that are open to end. Those that this very step makes are not made:
+// what a commit adds it cannot cancel.
 func (p *step) cancelOpen() {
+	kept := p.s.Open[:0]
 	for _, r := range p.s.Open {
-		if id := p.s.ID(r.Occurrence); r.Walk {
+		id := p.s.ID(r.Occurrence)
+		switch {
+		case p.drop(id):
+			p.notMade(r.Occurrence)
+			continue
+		case r.Walk:
 			p.out.CancelWalk = append(p.out.CancelWalk, id)
-		} else {
+		case r.Flow:
+			p.out.CancelFlow = append(p.out.CancelFlow, p.s.RunID(r))
+		default:
 			p.out.Cancel = append(p.out.Cancel, id)
 		}
+		kept = append(kept, r)
 	}
+	p.s.Open = kept
 }
 
-// lead is how far ahead a run is made. One of an audience begins at its time: what it does
-// could not be taken back in one commit.
+// notMade is what becomes of an occurrence whose run a step has made and dropped.
+func (p *step) notMade(o Occurrence) {
+	switch o.Origin {
+	case ByTimetable:
+		p.s.Made--
+	case ByBackfill:
+		for i := range p.s.Backfills {
+			if b := &p.s.Backfills[i]; hashOf(b.ID) == o.N {
+				b.Made--
+			}
+		}
+	}
+	p.skip(o, Superseded)
+}
+
+// lead is how far ahead a run is made. One of an audience, or one that is a workflow, begins at
+// its time: what it does could not be taken back in one commit.
 func (p *step) lead() time.Duration {
-	if p.s.Audience != nil {
+	if p.s.Audience != nil || p.s.Workflow != nil {
 		return 0
 	}
 	return p.Lead
@@ -255,7 +282,8 @@ func (p *step) letIn() {
 }
 
 func (p *step) make(o Occurrence) {
-	r := Run{Occurrence: o, Due: max(p.due(o), p.Now), Walk: p.s.Audience != nil}
+	r := Run{Occurrence: o, Due: max(p.due(o), p.Now), Walk: p.s.Audience != nil, Flow: p.s.Workflow != nil}
+	r.Begun = r.Flow // it is not taken back
 	if slack := p.s.Template.Slack; slack > 0 && p.Place != nil {
 		r.Due = p.Place(r.Due, r.Due.Add(slack))
 	}

@@ -134,6 +134,9 @@ func encodeSpec(s *Spec) (c *cell.Spec, err error) {
 		return nil, err
 	}
 	c.Audience = encodeTarget(s.Audience)
+	if c.Workflow, err = encodeFlow(s.Workflow); err != nil {
+		return nil, err
+	}
 	for _, e := range s.Timetable.Entries {
 		at := make([]store.Millis, len(e.At))
 		for i, t := range e.At {
@@ -177,7 +180,7 @@ func (d *decoder) spec(c *cell.Spec) (s Spec) {
 		}
 		s.Timetable.Entries = append(s.Timetable.Entries, entry)
 	}
-	s.Audience = d.target(c.Audience)
+	s.Audience, s.Workflow = d.target(c.Audience), d.flow(c.Workflow)
 	for _, l := range c.Labels {
 		s.Labels = append(s.Labels, store.Attribute{Key: l.Key, Value: l.Value})
 	}

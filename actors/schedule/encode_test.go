@@ -51,7 +51,7 @@ func anySchedule(t *rapid.T) *Schedule {
 		return o
 	})
 	run := rapid.Custom(func(t *rapid.T) Run {
-		return Run{Occurrence: occurrence.Draw(t, "of"), Due: millis.Draw(t, "due"), Begun: rapid.Bool().Draw(t, "begun"), Walk: rapid.Bool().Draw(t, "walk")}
+		return Run{Occurrence: occurrence.Draw(t, "of"), Due: millis.Draw(t, "due"), Begun: rapid.Bool().Draw(t, "begun"), Walk: rapid.Bool().Draw(t, "walk"), Flow: rapid.Bool().Draw(t, "flow")}
 	})
 	past := rapid.Custom(func(t *rapid.T) Past {
 		h := Past{Occurrence: occurrence.Draw(t, "of")}
@@ -60,6 +60,7 @@ func anySchedule(t *rapid.T) *Schedule {
 			return h
 		}
 		h.Outcome, h.Due, h.Ended = Outcome(rapid.IntRange(1, 3).Draw(t, "outcome")), millis.Draw(t, "due"), millis.Draw(t, "ended")
+		h.Flow = rapid.Bool().Draw(t, "flow")
 		if rapid.Bool().Draw(t, "started") {
 			h.Started = millis.Draw(t, "started")
 		}

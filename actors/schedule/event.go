@@ -34,7 +34,7 @@ type Ended struct {
 // Requeued says that the task of a run that had failed is pending again.
 type Requeued struct{ ID string }
 
-// Begun says that a run which a step wanted to take back is not pending any more.
+// Begun says that a run which a step wanted to take back is not pending any more, or was tried.
 type Begun struct{ ID string }
 
 // Watched says that the runs of Effects.Doubt were compared with their tasks: what had ended
@@ -91,9 +91,10 @@ func (Delete) event()         {}
 // Effects are what is to be changed in the commit that stores the schedule.
 type Effects struct {
 	Make       []Make
-	Remove     []string     // runs made ahead. One that is not pending fails the commit: the answer is Begun
+	Remove     []string     // runs made ahead. One that is not pending, or was tried, fails the commit: the answer is Begun
 	Cancel     []string     // asked to end when running, deleted when pending
 	CancelWalk []string     // the same of runs that are walks
+	CancelFlow []string     // the same of runs that are workflows, by their ids
 	Skips      []Past       // decided against in this step
 	Wake       store.Millis // 0: only an event wakes it
 	Gone       bool         // the cell is deleted
@@ -101,6 +102,7 @@ type Effects struct {
 	Doubt      []string     // runs that have been open for so long that their tasks are to be looked at
 
 	RunOpen string // a trigger was refused because of this run
+	Over    bool   // a pause, resume or trigger was refused: the schedule is finished, perhaps since an event before it in the step
 }
 
 // Make is a task that is to be made from the template.

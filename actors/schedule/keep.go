@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -20,8 +21,8 @@ type Look struct {
 	Lost []Ended
 
 	// What commits of this look failed for.
-	Begun []string // runs that were to be taken back, and are not pending any more
-	Alien []string // ids of runs under which there are tasks that the schedule did not make
+	Begun []string // runs that were to be taken back, and are not pending any more, or were tried
+	Alien []string // ids of runs under which there are tasks or workflows that the schedule did not make
 }
 
 // Kept is what becomes of the cell at a look.
@@ -50,11 +51,12 @@ func Keep(l Look, env Env) (Kept, error) {
 	for i := range l.Parcels {
 		s.Taken = max(s.Taken, l.Parcels[i].Number)
 	}
-	c, err := Commit(s, &out, l.Cell.Version, l.Topic, env.Now)
+	own := out
+	own.Make = l.own(out.Make)
+	c, err := Commit(s, &own, l.Cell.Version, l.Topic, env.Now)
 	if err != nil {
 		return Kept{Commit: putAside(l.Cell)}, asCorrupt(err)
 	}
-	c.Adds = l.without(c.Adds)
 	if put := &c.Puts[0]; put.Wake == l.Cell.Wake && bytes.Equal(put.Body, l.Cell.Body) {
 		c = store.Commit{}
 	}
@@ -96,13 +98,22 @@ func (l *Look) events(s *Schedule) (events []Event) {
 	return events
 }
 
-func (l *Look) without(tasks []*store.Task) (rest []*store.Task) {
-	for _, t := range tasks {
-		if !slices.Contains(l.Alien, t.ID) {
-			rest = append(rest, t)
+// own leaves out runs whose ids are others'.
+func (l *Look) own(runs []Make) []Make {
+	if len(l.Alien) == 0 {
+		return runs
+	}
+	return slices.DeleteFunc(slices.Clone(runs), func(m Make) bool { return slices.Contains(l.Alien, m.ID) })
+}
+
+// FlowIn finds the run of a workflow by its cell; an empty id for none.
+func (k *Kept) FlowIn(id store.CellID) (run string) {
+	for i := range k.Make {
+		if m := &k.Make[i]; m.Flow && workflow.CellID(k.Schedule.RunID(m.Run)) == id {
+			return m.ID
 		}
 	}
-	return rest
+	return ""
 }
 
 // putAside has a cell that cannot be read wake nobody. What it says stays, for who can.

@@ -38,5 +38,5 @@ func (s *Schedule) requeued(id string) {
 	s.History = slices.Delete(s.History, i, i+1)
 	s.Totals[Failed]--
 	s.Failures = max(s.Failures-1, 0)
-	s.Open = append(s.Open, Run{Occurrence: h.Occurrence, Due: h.Due, Begun: true})
+	s.Open = append(s.Open, Run{Occurrence: h.Occurrence, Due: h.Due, Begun: true, Flow: h.Flow})
 }

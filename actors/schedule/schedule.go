@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -63,7 +64,10 @@ type Spec struct {
 	Untracked bool          // ends are not told: with Allow only
 	Template  Template
 	Labels    []store.Attribute // for people, who look for schedules by them
-	Audience  *Target           // nil: a run is one task
+	Audience  *Target           // nil: a run is one task, or a workflow
+
+	// Workflow is what a run is instead of a task; nil: there is the template.
+	Workflow *graph.Definition
 }
 
 // Target is an audience of which each recipient gets a task in a run. What its fields mean is
@@ -150,6 +154,7 @@ type Run struct {
 	Due   store.Millis
 	Begun bool // a worker had it before its time came, so it cannot be taken back
 	Walk  bool // through an audience: no task, but a cell that makes them
+	Flow  bool // a workflow
 }
 
 // Backfill is a range of occurrences that runs are made of once more, in order.
@@ -199,6 +204,7 @@ func (r Reason) String() string {
 type Past struct {
 	Occurrence
 	Due     store.Millis
+	Flow    bool    // of a run: it was a workflow
 	Outcome Outcome // of a run
 	Reason  Reason  // of skips
 	Count   int64   // of skips; Occurrence is the last of them

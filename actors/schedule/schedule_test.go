@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
 
+	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -20,6 +21,9 @@ import (
 // called by the time of its occurrence, and one of a trigger by its request.
 func TestSchedule(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if !strings.HasSuffix(path, ".txt") {
+			return // what a property left behind
+		}
 		x := &scenario{names: make(map[string]string)}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			x.T, x.TestData = t, d
@@ -127,9 +131,12 @@ func (x *scenario) told(out Effects) string {
 		case ByBackfill:
 			name += " once more"
 		}
-		x.names[m.ID] = name
+		x.names[m.ID], x.names[x.s.RunID(m.Run)] = name, name
 		if x.HasArg("brief") && i > 0 && i < len(out.Make)-1 {
 			continue
+		}
+		if m.Flow {
+			name = "workflow " + name
 		}
 		fmt.Fprintf(&b, "make %s", name)
 		if m.Due != m.At && m.Origin != ByBackfill {
@@ -143,12 +150,18 @@ func (x *scenario) told(out Effects) string {
 	for _, id := range out.Cancel {
 		fmt.Fprintf(&b, "cancel %s\n", x.names[id])
 	}
+	for _, id := range out.CancelFlow {
+		fmt.Fprintf(&b, "cancel workflow %s\n", x.names[id])
+	}
 	for _, skip := range out.Skips {
 		fmt.Fprintf(&b, "skip %s %s", clock(skip.At), reasons[skip.Reason])
 		if skip.Count > 1 {
 			fmt.Fprintf(&b, " (the last of %d)", skip.Count)
 		}
 		b.WriteByte('\n')
+	}
+	if out.Over {
+		fmt.Fprintln(&b, "refused: it is finished")
 	}
 	if out.RunOpen != "" {
 		fmt.Fprintf(&b, "refused: %s is open\n", x.names[out.RunOpen])
@@ -227,7 +240,7 @@ func (x *scenario) id(key string) string {
 		name += " once more"
 	}
 	for id, n := range x.names {
-		if n == name {
+		if n == name && !strings.Contains(id, "/") {
 			return id
 		}
 	}
@@ -267,6 +280,9 @@ func (x *scenario) spec() Spec {
 	spec.Untracked = x.HasArg("untracked")
 	if x.HasArg("audience") {
 		spec.Audience = &Target{Name: "users"}
+	}
+	if x.HasArg("workflow") {
+		spec.Workflow = &graph.Definition{Steps: []graph.Step{{Name: "a", Task: &graph.Template{}}}}
 	}
 	for line := range strings.Lines(x.Input) {
 		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

@@ -49,9 +49,9 @@ func (p *step) happened(e Event) {
 	case Trigger:
 		p.trigger(e)
 	case StartBackfill:
-		p.startBackfill(e)
+		backfills{p}.start(e)
 	case CancelBackfill:
-		p.cancelBackfill(e.ID)
+		backfills{p}.cancel(e.ID)
 	case Delete:
 		p.delete(e)
 	}
@@ -96,7 +96,7 @@ func (p *step) ended(e Ended) {
 	p.early(r)
 	p.s.Open = slices.Delete(p.s.Open, i, i+1)
 	p.s.Totals[e.Outcome]++
-	p.remember(Past{Occurrence: r.Occurrence, Due: r.Due, Outcome: e.Outcome, Started: e.Started, Ended: e.At})
+	p.remember(Past{Occurrence: r.Occurrence, Due: r.Due, Flow: r.Flow, Outcome: e.Outcome, Started: e.Started, Ended: e.At})
 	if p.Table.FromEnd() && r.Origin == ByTimetable {
 		p.s.Decided = max(p.s.Decided, e.At)
 	}
@@ -124,7 +124,7 @@ func (p *step) begun(id string) {
 // early remembers that an occurrence to come has been: one before it may yet be taken
 // back, and what follows on that be decided anew.
 func (p *step) early(r Run) {
-	if r.Origin == ByTimetable && r.At > p.Now {
+	if r.Origin == ByTimetable && r.At > p.Now && !slices.Contains(p.s.Early, r.At) {
 		p.s.Early = append(p.s.Early, r.At)
 	}
 }
@@ -137,7 +137,7 @@ func (p *step) edit(e Edit) {
 		p.passPause()
 	}
 	if next, ok := p.next(p.s.Decided); !ok || next > p.Now {
-		p.s.Decided = max(p.s.Decided, p.Now)
+		p.s.Decided = p.lastDecided()
 	}
 	if p.s.Untracked && !e.Spec.Untracked {
 		p.s.Open = nil // nobody will say that they ended
@@ -152,8 +152,29 @@ func (p *step) edit(e Edit) {
 	}
 }
 
+// lastDecided is the last occurrence to come that stays decided, or the present: the new
+// timetable may name something between now and what was taken back. There are some when the
+// clock was set back; what a worker has of those to come is in Early besides.
+func (p *step) lastDecided() store.Millis {
+	last := p.Now
+	if p.s.Decided <= p.Now || p.Table.FromEnd() {
+		return max(last, p.s.Decided)
+	}
+	at, ok := p.next(p.Now)
+	for n := 0; ok && at <= p.s.Decided; n++ {
+		if n == perStep {
+			return p.s.Decided
+		}
+		if !slices.Contains(p.s.Early, at) {
+			last = at
+		}
+		at, ok = p.next(at)
+	}
+	return last
+}
+
 func (p *step) pause(by, note string) {
-	if p.s.Phase != Active {
+	if p.over() || p.s.Phase != Active {
 		return
 	}
 	p.takeBack()
@@ -162,11 +183,17 @@ func (p *step) pause(by, note string) {
 
 // resume skips what was named during the pause.
 func (p *step) resume(e Resume) {
-	if p.s.Phase != Paused {
+	if p.over() || p.s.Phase != Paused {
 		return
 	}
 	p.s.Phase, p.s.PausedBy, p.s.Note, p.s.Failures = Active, "", e.Note, 0
 	p.s.SkipUntil = p.Now
+}
+
+// over reports whether nothing can be asked of the schedule any more, and notes that something was.
+func (p *step) over() bool {
+	p.out.Over = p.s.Phase == Finished
+	return p.out.Over
 }
 
 // passPause skips what the pause has left out so far.
@@ -177,7 +204,9 @@ func (p *step) passPause() {
 			return
 		}
 		p.s.Decided = at
-		p.skip(Occurrence{At: at, Origin: ByTimetable}, WasPaused)
+		if !slices.Contains(p.s.Early, at) {
+			p.skip(Occurrence{At: at, Origin: ByTimetable}, WasPaused)
+		}
 	}
 }
 
@@ -186,12 +215,15 @@ func (p *step) trigger(e Trigger) {
 	if e.Request != "" && slices.Contains(p.s.Requests, e.Request) {
 		return
 	}
+	if p.over() {
+		return
+	}
 	if e.Overlap != Allow {
 		p.takeBack()
 	}
 	o := Occurrence{At: p.Now, Origin: ByTrigger, N: hashOf(e.Request)}
 	if len(p.s.Open) > 0 && e.Overlap == Skip {
-		p.out.RunOpen = p.s.ID(p.s.Open[0].Occurrence)
+		p.out.RunOpen = p.s.RunID(p.s.Open[0])
 		return
 	}
 	if e.Request != "" {
@@ -219,7 +251,8 @@ func (p *step) delete(e Delete) {
 }
 
 // takeBack takes back the runs that were made ahead of their occurrences, which are
-// decided anew.
+// decided anew. One whose task was tried stays: the store says so, and the step is taken again
+// with Begun.
 func (p *step) takeBack() {
 	kept := p.s.Open[:0]
 	for _, r := range p.s.Open {
@@ -237,14 +270,23 @@ func (p *step) takeBack() {
 // unmake takes the task of a run back, or does not make it after all.
 func (p *step) unmake(r Run) {
 	id := p.s.ID(r.Occurrence)
-	if i := slices.IndexFunc(p.out.Make, func(m Make) bool { return m.ID == id }); i >= 0 {
-		p.out.Make = slices.Delete(p.out.Make, i, i+1)
+	if p.drop(id) {
 		return
 	}
 	p.out.Remove = append(p.out.Remove, id)
 	if !p.s.Untracked {
 		p.s.Recalled = append(p.s.Recalled, r.At)
 	}
+}
+
+// drop reports whether this step makes a run, which it does not do then.
+func (p *step) drop(id string) bool {
+	i := slices.IndexFunc(p.out.Make, func(m Make) bool { return m.ID == id })
+	if i < 0 {
+		return false
+	}
+	p.out.Make = slices.Delete(p.out.Make, i, i+1)
+	return true
 }
 
 // before is a moment such that at is the first occurrence behind it.

@@ -4,6 +4,7 @@ import (
 	walk "github.com/ddq-io/ddq/actors/audience/cell"
 	"github.com/ddq-io/ddq/actors/schedule/cell"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // A run of an audience is a cell beside that of its schedule: the walk, which makes the
@@ -20,7 +21,7 @@ func (s *Schedule) putWalk(c *store.Commit, m *Make) error {
 		Run: m.ID, Schedule: s.Name, At: int64(m.Due), Occurrence: int64(m.At),
 		Audience: a.Name, Kind: a.Kind, Quiet: int32(a.Quiet),
 		WindowMs: a.Window.Milliseconds(), GrainMs: a.Grain.Milliseconds(), SpreadFrom: a.SpreadFrom,
-		Rotate: a.Rotate, Tracked: !a.Untracked,
+		Rotate: a.Rotate, Local: s.local(m), Tracked: !a.Untracked,
 	}}).MarshalVT()
 	if err != nil {
 		return err
@@ -37,6 +38,11 @@ func (s *Schedule) putWalk(c *store.Commit, m *Make) error {
 		store.Put{Cell: store.Cell{ID: walkID(m.ID), Wake: m.Due, Body: body}},
 		store.Put{Cell: store.Cell{ID: store.CellID(walkPart + m.ID), Body: part}, If: store.AnyVersion})
 	return nil
+}
+
+// local reports whether a run is at the time of each recipient. One by hand is at once.
+func (s *Schedule) local(m *Make) bool {
+	return s.Timetable.Zone == timetable.Recipient && m.Origin != ByTrigger
 }
 
 const walkPart = "F" // the kind of the part of a walk

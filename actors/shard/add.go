@@ -11,7 +11,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-func additionSize(a *Addition) int { return len(a.Task.Payload) + 256 }
+func additionSize(a *Addition) int { return a.Task.Bytes() + 256 }
 
 // added is what a call that adds tasks came to, in a CallDone.
 type added struct {
@@ -21,6 +21,7 @@ type added struct {
 	held    bool // by HoldNew
 	keyed   bool // by AddKeyed
 	tokens  []store.Hold
+	began   store.Millis // of a call that holds
 	err     error
 }
 
@@ -155,7 +156,7 @@ func (a *adder) storeHoldNews(ctx context.Context, fence store.Fence, items []Ad
 	for i, it := range items {
 		holds[i] = it.Sub.Hold(it.Task.ID, tokens[i])
 	}
-	m := &added{items: items, held: true, tokens: holds}
+	m := &added{items: items, held: true, tokens: holds, began: a.Now()}
 	_, m.err = a.Resolve(ctx, func() error {
 		stamp, results, err := a.store.HoldNew(ctx, a.ours(), fence, tasks, holds)
 		m.seq, m.results = stamp.Seq, results
@@ -242,15 +243,16 @@ func (a *adder) batcherOf(m *added) *engine.Batcher[Addition] {
 // onHeld delivers what was stored and held, and gives back the other credit.
 func (a *adder) onHeld(m *added, own bool) {
 	if !own {
-		a.settler.releaseUnseen(m.heldTasks(a.now()))
+		a.settler.releaseUnseen(m.heldTasks(a.Now()))
 	} else {
 		a.deliver(m)
 	}
-	a.holds.expect(m.tokens, m.err)
+	a.holds.expect(m.tokens, m.began, m.err)
+	a.holder.passEarly()
 }
 
 func (a *adder) deliver(m *added) {
-	now := a.now()
+	now := a.Now()
 	for i, it := range m.items {
 		if h, ok := m.heldTask(i, now); ok {
 			a.holder.granted(it.Sub, h)

@@ -14,7 +14,7 @@ func (h *holder) aheadOf(batch []holdRequest) time.Duration {
 	if h.ref.Settings.HoldAhead == 0 {
 		return 0
 	}
-	now := h.now()
+	now := h.Now()
 	last := now
 	for i := range batch {
 		if batch[i].admission != nil {
@@ -28,7 +28,7 @@ func (h *holder) aheadOf(batch []holdRequest) time.Duration {
 // onSend sends the tasks of a millisecond that were held ahead of it. The frame leaves when
 // the store's clock has reached their due time for certain.
 func (h *holder) onSend(due store.Millis) {
-	if h.tooEarly(int64(due)) {
+	if h.TooEarly(int64(due)) {
 		for _, at := range h.unsent.alarms.Take(due) {
 			h.unsent.alarms.Set(at)
 		}

@@ -13,6 +13,7 @@ import (
 
 const (
 	cellsEvery = time.Minute // the longest that cells are not looked at: another node may have changed when one wakes
+	maxRest    = time.Second // the longest that parcels are gathered
 	wakeAlarm  = "wake"      // the one entry of the timer queue
 )
 
@@ -43,7 +44,10 @@ type cellKeeper struct {
 	next     store.Millis // when a cell wakes, as the last look found it; 0: none does
 	looked   store.Millis // when that was
 	cells    int64        // that the shard has, or 1 when it has some
+	hint     int64        // how far the in-box is said to be, since the last look began
+	stale    bool         // and is of a store that was set back since
 	later    bool         // a lookAgain comes
+	rests    store.Millis // until when parcels are gathered
 	progress cells.Progress
 }
 
@@ -58,7 +62,7 @@ func newLooker(b *shardState) *cells.Looker {
 	}
 	return cells.NewLooker(cells.Shard{
 		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, Calendars: b.Calendars.Fresh, Resolve: b.Resolve,
-		Now: b.now, Random: b.Random, Metrics: &b.Metrics.Schedules, Log: b.Log,
+		Now: b.Now, Random: b.Random, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Log: b.Log,
 	})
 }
 
@@ -84,9 +88,12 @@ func (k *cellKeeper) receive(message any, own bool) {
 
 // own begins to keep the cells of a shard that was claimed.
 func (k *cellKeeper) own() {
-	k.progress, k.next = cells.Progress{}, 0
+	k.progress, k.next, k.rests = cells.Progress{}, 0, 0
 	k.look()
 }
+
+// discard has what the look in flight finds not count.
+func (k *cellKeeper) discard() { k.stale = k.looking }
 
 // look has a look begin, now or behind the one that is in flight.
 func (k *cellKeeper) look() {
@@ -96,12 +103,22 @@ func (k *cellKeeper) look() {
 	}
 }
 
-// heard records that the in-box has come to a number.
+// heard looks at an in-box that has come to a number. How far it is says the look: a store
+// that was set back has fewer than were told of.
 func (k *cellKeeper) heard(in int64) {
-	if in > k.progress.Heard {
-		k.progress.Heard = in
-		k.look()
+	if in > max(k.progress.Heard, k.hint) {
+		k.hint = in
+		k.lookAtParcels()
 	}
+}
+
+// lookAtParcels looks once parcels are gathered. A clock that was set back ends that.
+func (k *cellKeeper) lookAtParcels() {
+	if rest := k.rests.Sub(k.Now()); rest <= 0 || rest > maxRest {
+		k.look()
+		return
+	}
+	k.wakeBy(k.rests)
 }
 
 // notice looks at what is another part's for what it means for cells.
@@ -151,13 +168,13 @@ func (k *cellKeeper) configured() {
 
 // tick looks again at cells that were left alone for long.
 func (k *cellKeeper) tick() {
-	if k.cells > 0 && k.now() >= k.looked.Add(cellsEvery) {
+	if k.cells > 0 && k.Now() >= k.looked.Add(cellsEvery) {
 		k.look()
 	}
 }
 
 func (k *cellKeeper) onDue(ms int64) {
-	if k.tooEarly(ms) {
+	if k.TooEarly(ms) {
 		k.setAlarm(store.Millis(ms))
 		return
 	}
@@ -179,7 +196,7 @@ func (k *cellKeeper) flush() {
 	if !k.wanted || k.looking || !k.claim.owned() {
 		return
 	}
-	k.wanted, k.looking = false, true
+	k.wanted, k.looking, k.hint = false, true, 0
 	from := cells.Start{Fence: k.claim.fence(), Topic: k.topic, Progress: k.progress, Cells: k.cells}
 	k.calls.Run(func(ctx context.Context) { k.done(k.looker.Look(ctx, from)) })
 }
@@ -203,7 +220,7 @@ func (k *cellKeeper) lose() {
 
 func (k *cellKeeper) stop() {
 	if k.alarm != nil {
-		k.closeQueue(k.alarm)
+		k.CloseQueue(k.alarm)
 		k.alarm = nil
 	}
 }
@@ -211,7 +228,7 @@ func (k *cellKeeper) stop() {
 // setAlarm has the keeper woken.
 func (k *cellKeeper) setAlarm(at store.Millis) {
 	if k.alarm == nil {
-		k.alarm = k.openQueue(func(ms int64) { k.post(&cellsDue{ms}) })
+		k.alarm = k.OpenQueue(func(ms int64) { k.post(&cellsDue{ms}) })
 	}
 	k.alarm.Remove(wakeAlarm)
 	k.alarm.Insert(wakeAlarm, int64(at))
@@ -223,27 +240,50 @@ func (k *cellKeeper) onKept(m *cells.Outcome, own bool) {
 	if !own {
 		return
 	}
-	k.looking = false
+	stale := k.stale
+	k.looking, k.stale = false, false
 	k.claim.noteError(m.Err)
 	if !k.claim.owned() {
+		return
+	}
+	if stale {
+		k.look()
 		return
 	}
 	if m.Err != nil || m.Stuck {
 		k.lookLater()
 		return
 	}
-	heard := max(k.progress.Heard, m.Progress.Heard)
-	k.progress, k.next, k.looked = m.Progress, m.Next, k.now()
-	k.progress.Heard = heard
+	k.progress, k.next, k.looked = m.Progress, m.Next, k.Now()
+	k.Metrics.Schedules.Dropped.Add(float64(m.Dropped))
 	if m.Next != 0 {
 		k.cells = max(k.cells, 1)
 		k.setAlarm(m.Next)
 	}
-	if m.Again || heard > m.Progress.Taken {
+	k.rest(m)
+	if m.Again {
 		k.look()
+	} else if max(k.hint, m.Progress.Heard) > m.Progress.Taken {
+		k.lookAtParcels()
 	}
 	if k.wanted {
 		k.scheduleFlush()
+	}
+}
+
+// rest has parcels be gathered before the next look, if a look says that they may.
+func (k *cellKeeper) rest(m *cells.Outcome) {
+	k.rests = k.Now().Add(min(m.Rest, maxRest))
+	if m.Tidy > 0 {
+		k.wakeBy(k.Now().Add(m.Tidy))
+	}
+}
+
+// wakeBy has the keeper woken at a time, or earlier.
+func (k *cellKeeper) wakeBy(at store.Millis) {
+	if k.next == 0 || at < k.next {
+		k.next = at
+		k.setAlarm(at)
 	}
 }
 
@@ -260,7 +300,7 @@ func (k *cellKeeper) report(m *cells.Outcome) {
 	}
 	if len(m.Cancelled) > 0 {
 		k.post(&CancelHolds{Holds: m.Cancelled})
-		k.Fleet.NotifyOwner(k.id, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: k.id, Holds: m.Cancelled}}})
+		k.Fleet.NotifyOthers(fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: k.id, Holds: m.Cancelled}}})
 	}
 	for _, s := range m.Told {
 		k.Fleet.NotifyOwner(s, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: s}}})

@@ -18,9 +18,10 @@ const (
 // What the claimer's store calls came to, each in a CallDone.
 type (
 	claimed struct {
-		fence store.Fence
-		seq   int64
-		err   error
+		fence  store.Fence
+		seq    int64
+		server uint64
+		err    error
 	}
 	// givenUp: a claim was released, or could not be.
 	givenUp struct {
@@ -46,8 +47,8 @@ type claimer struct {
 // claimHooks are what works under the claim.
 type claimHooks struct {
 	parts   []batchingPart
-	granted func(seq int64) // the store granted the claim, and had come to seq
-	load    func()          // the shard is owned: what the store has of it is to be read
+	granted func(seq int64, server uint64) // the store granted the claim, and had come to seq
+	load    func()                         // the shard is owned: what the store has of it is to be read
 }
 
 func newClaimer(b *shardState, hooks claimHooks) claimer {
@@ -94,7 +95,7 @@ func (c *claimer) fenced() (n int) {
 func (c *claimer) receive(message any, own bool) {
 	switch m := message.(type) {
 	case *Placed:
-		c.on(agenda.ClaimEvent{Kind: agenda.ClaimPlaced, Wanted: m.Wanted})
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimPlaced, Wanted: m.Forsaken || c.Fleet.Owns(c.id)})
 		if m.Told {
 			c.on(agenda.ClaimEvent{Kind: agenda.ClaimTold})
 		}
@@ -208,7 +209,7 @@ func (c *claimer) ask(effect agenda.ClaimEffect) {
 
 func (c *claimer) storeClaim(ctx context.Context, session store.Session) *claimed {
 	stamp, fence, err := c.store.Claim(ctx, c.id, session)
-	return &claimed{seq: stamp.Seq, fence: fence, err: err}
+	return &claimed{seq: stamp.Seq, server: stamp.Server, fence: fence, err: err}
 }
 
 // remind has the node that owns the shard in the store look whether it should: after a
@@ -248,7 +249,7 @@ func (c *claimer) onClaimed(m *claimed) {
 		e.Kind = agenda.ClaimFailed
 	default:
 		c.Log.Debug("shard claimed", "topic", c.id.Topic, "shard", c.id.N, "epoch", m.fence.Epoch)
-		c.granted(m.seq)
+		c.granted(m.seq, m.server)
 	}
 	c.on(e)
 }

@@ -14,12 +14,13 @@ type notifier struct {
 	claim  *claimer
 	loader *loader
 	holds  *holdRegistry
+	reread func() // the store was set back: what it has of the shard is to be read
 	seqs   agenda.GapDetector
 	doubt  bool // at the last look the store did not have what was heard of
 }
 
-func newNotifier(claim *claimer, loader *loader, holds *holdRegistry) notifier {
-	return notifier{shardState: claim.shardState, claim: claim, loader: loader, holds: holds}
+func newNotifier(claim *claimer, loader *loader, holds *holdRegistry, reread func()) notifier {
+	return notifier{shardState: claim.shardState, claim: claim, loader: loader, holds: holds, reread: reread}
 }
 
 // receive handles a message of the notifier.
@@ -57,9 +58,9 @@ func (n *notifier) becamePending(seq int64, tasks []store.Entry) {
 // notices of them, may come in another order than the store made them.
 func (n *notifier) learn(seq int64, tasks []store.Entry) {
 	if n.seqs.Overtaken(seq) {
-		n.tasks.WerePending(n.now(), tasks...)
+		n.tasks.WerePending(n.Now(), tasks...)
 	} else {
-		n.tasks.Pending(n.now(), tasks...)
+		n.tasks.Pending(n.Now(), tasks...)
 	}
 }
 
@@ -67,7 +68,7 @@ func (n *notifier) learn(seq int64, tasks []store.Entry) {
 // greater than the one here, and by its clock; and of the first of the others, until which it
 // may doze.
 func (n *notifier) tellPending(seq int64, tasks []store.Entry) {
-	soon, limit := make([]store.Entry, 0, len(tasks)), n.now().Add(MaxHorizon+watchSlack)
+	soon, limit := make([]store.Entry, 0, len(tasks)), n.Now().Add(MaxHorizon+watchSlack)
 	var later *store.Entry
 	for i, t := range tasks {
 		switch {
@@ -108,9 +109,13 @@ func (n *notifier) learnEnded(holds []fleet.EndedHold) {
 }
 
 // checkSeq compares what was heard with the store. After a gap that stayed the
-// window is read again: a notice was lost.
+// window is read again: a notice was lost. All is when the store was set back.
 func (n *notifier) checkSeq(m *SeqSeen) {
 	if !n.claim.owned() {
+		return
+	}
+	if n.seqs.SetBack(m.Seq, m.Server) {
+		n.setBack(m)
 		return
 	}
 	missed := n.seqs.Missed(m.Seq)
@@ -120,7 +125,7 @@ func (n *notifier) checkSeq(m *SeqSeen) {
 	}
 	if missed {
 		n.Metrics.MissedNotices.Inc()
-		n.seqs.Restart(m.Seq)
+		n.seqs.Restart(m.Seq, m.Server)
 		n.tasks.Reread()
 		n.loader.load()
 		return
@@ -128,10 +133,20 @@ func (n *notifier) checkSeq(m *SeqSeen) {
 	n.doubt = !agrees || m.Held && n.holds.len() == 0
 	switch {
 	case n.doubt:
-		n.tasks.Doubt()
+		n.tasks.Unheard(n.Now())
 	case m.Empty && n.claim.idle() && n.holds.len() == 0:
 		n.dropHints()
 	}
+}
+
+// setBack has everything read again: nobody tells of what was undone.
+func (n *notifier) setBack(m *SeqSeen) {
+	n.Log.Debug("store may have been set back", "topic", n.id.Topic, "shard", n.id.N)
+	n.Metrics.SetBacks.Inc()
+	n.Use(&n.ref.Active) // look again soon
+	n.seqs.Restart(m.Seq, m.Server)
+	n.tasks.Reread()
+	n.reread()
 }
 
 // dropHints forgets tasks that are gone from the store: others may delete what this
@@ -165,7 +180,7 @@ func (n *notifier) learnWaiting(m *WaitedElsewhere) {
 	}
 	var unknown []string
 	for _, id := range m.Ids {
-		if !n.loader.wheel.has(id) && !n.tasks.WithTopic(id) && !n.holds.has(id) {
+		if !n.loader.wheel.Has(id) && !n.tasks.WithTopic(id) && !n.holds.has(id) {
 			unknown = append(unknown, id)
 		}
 	}

@@ -30,6 +30,7 @@ type holder struct {
 	store   store.Owner
 	batches engine.Batcher[holdRequest]
 	unsent  unsentTasks
+	early   []fleet.EndedHold // cancelled, and perhaps of calls that are not answered yet
 
 	// Gathered while a message is handled, see deliver.
 	outgoing map[*subscription.Subscriber]*outgoing
@@ -144,20 +145,20 @@ func (h *holder) handBack() {
 		h.tasks.Left(r.task.ID)
 		h.report.endAdmission(r.admission)
 		h.report.refundCounted(r.sub, 1, r.counted)
-		h.tasks.Found(h.now(), r.task)
+		h.tasks.Found(h.Now(), r.task)
 	}
 	h.batches.Waiting = rest
 }
 
 func (h *holder) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
-	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
+	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch)), began: h.Now()}
 	tokens, capped, ahead := store.NewTokens(len(batch)), false, h.aheadOf(batch)
 	for i, r := range batch {
 		m.tokens[i] = r.sub.Hold(r.task.ID, tokens[i])
 		hold := &m.tokens[i]
 		hold.Ahead = ahead
 		r.admission.Apply(hold)
-		hold.Before, hold.Until = h.byPrimary(hold.Before), h.byPrimary(hold.Until)
+		hold.Before, hold.Until = h.ByPrimary(hold.Before), h.ByPrimary(hold.Until)
 		capped = capped || r.admission != nil && r.admission.Permit != nil
 	}
 	sent := time.Now()
@@ -175,6 +176,7 @@ func (h *holder) storeHolds(ctx context.Context, fence store.Fence, batch []hold
 // onHolds learns what became of a batch. own: this incarnation made the call; else what it
 // was granted goes back, as its room was refunded.
 func (h *holder) onHolds(m *holdsDone, own bool) {
+	defer h.passEarly()
 	if !own {
 		h.settler.releaseUnseen(h.grantedLate(m))
 		return
@@ -193,10 +195,10 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		h.onHoldsFailed(m)
 		return
 	}
-	now := h.now()
+	now := h.Now()
 	h.learnSizes(m.results)
 	for i, r := range m.batch {
-		h.tasks.Left(r.task.ID)
+		news := h.tasks.Left(r.task.ID)
 		result := m.results[i]
 		if r.counted {
 			h.report.outcome.count(r.admission, result.Status, h.took(&r, now))
@@ -213,13 +215,13 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 				h.gather(r.sub, t)
 			}
 		case store.NotDue, store.LeftOut:
-			h.unheld(now, &r, &result)
+			h.unheld(now, &r, &result, news)
 		case store.Behind:
 			h.Metrics.CountUnheld(result.Status)
-			h.unheld(now, &r, &result)
+			h.unheld(now, &r, &result, news)
 		default:
 			h.Metrics.CountUnheld(result.Status)
-			h.unheld(now, &r, &result)
+			h.unheld(now, &r, &result, news)
 			h.TellSettled(h.id, r.task.ID)
 		}
 	}
@@ -231,12 +233,12 @@ func (h *holder) took(r *holdRequest, now store.Millis) time.Duration {
 	if r.admission == nil || r.admission.Since == 0 {
 		return 0
 	}
-	return now.Sub(h.byPrimary(r.admission.Since))
+	return now.Sub(h.ByPrimary(r.admission.Since))
 }
 
-func (h *holder) unheld(now store.Millis, r *holdRequest, result *store.HoldResult) {
+func (h *holder) unheld(now store.Millis, r *holdRequest, result *store.HoldResult, news *store.Entry) {
 	h.report.refundCounted(r.sub, 1, r.counted)
-	h.tasks.Unheld(now, r.task, result)
+	h.tasks.Unheld(now, r.task, result, news)
 }
 
 // onHoldsFailed gives the credit back. The tasks are read again from the store
@@ -249,7 +251,7 @@ func (h *holder) onHoldsFailed(m *holdsDone) {
 		oldest = min(oldest, r.task.Due)
 	}
 	h.endAdmissions(m)
-	h.holds.expect(m.tokens, m.err)
+	h.holds.expect(m.tokens, m.began, m.err)
 	h.claim.noteError(m.err)
 	h.loader.reloadLater(oldest)
 	h.scheduleFlush()
@@ -293,7 +295,7 @@ func (h *holder) admitted(r holdRequest, token store.Token, status store.Status)
 	h.report.endAdmission(r.admission)
 	if status == store.Late {
 		h.report.refundCounted(r.sub, 1, r.counted)
-		h.tasks.Found(h.now(), r.task)
+		h.tasks.Found(h.Now(), r.task)
 	}
 	return status == store.Late
 }
@@ -312,7 +314,7 @@ func (h *holder) deadLetter(id string, token store.Token) {
 func (h *holder) grantedLate(m *holdsDone) (granted []subscription.HeldTask) {
 	if m.err != nil {
 		h.endAdmissions(m)
-		h.holds.expect(m.tokens, m.err)
+		h.holds.expect(m.tokens, m.began, m.err)
 		return nil
 	}
 	for i, r := range m.batch {
@@ -411,7 +413,7 @@ func (h *holder) discard() {
 // and passes them on to its worker. Those of which half has passed already go back,
 // as from a stream that is too slow.
 func (h *holder) takeOver(m *HeldElsewhere) {
-	now := h.now()
+	now := h.Now()
 	h.report.assign(m.Sub.ID, len(m.Tasks))
 	var late []subscription.HeldTask
 	for _, d := range m.Tasks {
@@ -443,11 +445,23 @@ func (h *holder) takeOver(m *HeldElsewhere) {
 func (h *holder) passCancels(holds []fleet.EndedHold) {
 	for _, e := range holds {
 		held := h.holds.get(e.ID, e.Token)
+		if held == nil && h.claim.fenced() > 0 {
+			h.early = append(h.early, e)
+		}
 		if held == nil || h.giveBackHold(e) {
 			continue
 		}
 		if sub, ok := held.Sub.(*subscription.Subscriber); ok && !sub.Gone.Load() {
 			h.Send(sub.Worker, &CancelAsked{subscription.CancelAsk{ID: e.ID, Token: subscription.EncodeToken(h.id.N, e.Token)}})
 		}
+	}
+}
+
+// passEarly looks again at cancellations that came before their holds were known, once the
+// tasks of a call are with their workers.
+func (h *holder) passEarly() {
+	if len(h.early) > 0 {
+		h.post(&CancelHolds{Holds: h.early})
+		h.early = nil
 	}
 }

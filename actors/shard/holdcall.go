@@ -22,6 +22,7 @@ type holdsDone struct {
 	batch   []holdRequest
 	tokens  []store.Hold
 	results []store.HoldResult
+	began   store.Millis
 	took    time.Duration
 	err     error
 }

@@ -24,8 +24,8 @@ type holdRegistry struct {
 }
 
 func (hs *holdRegistry) open() {
-	deadlines := hs.openQueue(func(ms int64) { hs.post(&deadlinesDue{ms}) })
-	hs.table = agenda.NewHoldTable(alarms{deadlines})
+	deadlines := hs.OpenAlarms(func(ms int64) { hs.post(&deadlinesDue{ms}) })
+	hs.table = agenda.NewHoldTable(deadlines)
 }
 
 func (hs *holdRegistry) close() { hs.table.Close() }
@@ -85,13 +85,14 @@ func (hs *holdRegistry) news(r *store.Running, since int64) bool {
 
 // expect watches for the end of holds that a call asked for, when nobody knows whether
 // they were granted: no worker will settle them. The store says at their end whether they
-// are there.
-func (hs *holdRegistry) expect(asked []store.Hold, err error) {
+// are there, or when that is: they may have begun as early as the call, which is repeated when
+// its answer is lost.
+func (hs *holdRegistry) expect(asked []store.Hold, began store.Millis, err error) {
 	if !hs.claim.owned() || !errors.Is(err, store.ErrUnknown) {
 		return
 	}
 	for _, h := range asked {
-		hs.table.Expect(&agenda.Hold{ID: h.ID, Token: h.Token, Deadline: hs.latest().Add(h.Ahead + h.Visibility)})
+		hs.table.Expect(&agenda.Hold{ID: h.ID, Token: h.Token, Deadline: began.Add(h.Visibility)})
 	}
 }
 

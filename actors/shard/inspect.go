@@ -36,7 +36,7 @@ func (s *Actor) CountHolds(of map[int64]int) {
 // Fault says what is in two places, or in none; empty when nothing is.
 func (s *Actor) Fault() string {
 	for id := range s.tasks.AllWithTopic() {
-		if s.loader.wheel.has(id) {
+		if s.loader.wheel.Has(id) {
 			return id + " is ready, and due later"
 		}
 	}

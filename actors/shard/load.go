@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/shard/timers"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -24,6 +25,18 @@ type (
 	}
 )
 
+// What the wheel tells the shard.
+type (
+	// slotDue: tasks of this millisecond are due, or will be shortly.
+	slotDue struct{ ms int64 }
+	// exactDue: tasks of this millisecond are due that are not held ahead.
+	exactDue struct{ ms int64 }
+	// crowdsDue: it is time to hold what is due in certain milliseconds.
+	crowdsDue struct{ ms int64 }
+	// orderLook: it is time to look at ordering keys.
+	orderLook struct{ ms int64 }
+)
+
 // loader reads the pending tasks that are due within the horizon into the agenda, and has
 // those that are due in it become ready.
 type loader struct {
@@ -31,14 +44,19 @@ type loader struct {
 	claim   *claimer
 	orderer *orderer
 	store   store.Reader
-	wheel   taskWheel
+	wheel   timers.TaskWheel
 
 	reloadFrom *store.Millis // see reloadLater; nil: none is pending
 }
 
 func newLoader(claim *claimer, orderer *orderer) loader {
 	b := claim.shardState
-	return loader{shardState: b, claim: claim, orderer: orderer, store: b.Store, wheel: taskWheel{shardState: b}}
+	return loader{shardState: b, claim: claim, orderer: orderer, store: b.Store, wheel: timers.NewTaskWheel(&b.Timers, timers.Told{
+		Due:    func(ms int64) { b.post(&slotDue{ms}) },
+		Exact:  func(ms int64) { b.post(&exactDue{ms}) },
+		Crowds: func(ms int64) { b.post(&crowdsDue{ms}) },
+		Keys:   func(ms int64) { b.post(&orderLook{ms}) },
+	})}
 }
 
 // receive handles a message of the loader. What a call of an earlier incarnation found says
@@ -57,7 +75,7 @@ func (l *loader) receive(message any, own bool) {
 	case *reload:
 		l.reload()
 	case *ClockJumped:
-		if l.sawJump() && l.claim.owned() {
+		if l.SawJump() && l.claim.owned() {
 			l.tasks.Reread()
 			l.load()
 		}
@@ -72,40 +90,47 @@ func (l *loader) receive(message any, own bool) {
 
 // finish ends the handling of a message: what it changed of the agenda has effects.
 func (l *loader) finish() {
-	l.tasks.Settle(l.now())
+	l.tasks.Settle(l.Now())
 	l.carryOut()
-	l.wheel.count()
+	l.countWheel()
+}
+
+// countWheel keeps the gauge of tasks on the wheel.
+func (l *loader) countWheel() {
+	if more := l.wheel.Change(); more != 0 {
+		l.Metrics.Wheel.Add(float64(more))
+	}
 }
 
 func (l *loader) stop() {
-	l.wheel.close()
-	l.wheel.count()
+	l.wheel.Close()
+	l.countWheel()
 }
 
 // onSlot makes the tasks of a millisecond ready, and those that may be held ahead with
 // them.
 func (l *loader) onSlot(ms store.Millis) {
-	l.tooEarly(int64(ms - l.wheel.lead))
-	now, busy := l.now(), l.ref.Busy.Load()
-	es := l.wheel.take(l.wheel.due, ms, ms)
-	if l.wheel.lead > 0 && !busy {
-		es = append(es, l.wheel.take(l.wheel.due, max(ms, now)+1, l.tasks.Until(now))...)
+	l.TooEarly(int64(ms - l.wheel.Lead()))
+	now, busy := l.Now(), l.ref.Busy.Load()
+	es := l.wheel.TakeDue(ms, ms)
+	if l.wheel.Lead() > 0 && !busy {
+		es = append(es, l.wheel.TakeDue(max(ms, now)+1, l.tasks.Until(now))...)
 	}
 	l.tasks.Due(now, es, busy)
 }
 
 // onExact makes the tasks of a millisecond ready that are not held ahead.
 func (l *loader) onExact(ms store.Millis) {
-	l.tooEarly(int64(ms))
-	l.tasks.Due(l.now(), l.wheel.take(l.wheel.exact, ms, ms), true)
+	l.TooEarly(int64(ms))
+	l.tasks.Due(l.Now(), l.wheel.TakeExact(ms), true)
 }
 
 // onCrowds makes the tasks ready of milliseconds in which many are due.
 func (l *loader) onCrowds(ms int64) {
-	now, busy, room := l.now(), l.ref.Busy.Load(), int(l.ref.Room.Load())/l.topic.Shards+1
-	for _, due := range l.wheel.takeCrowds(ms) {
+	now, busy, room := l.Now(), l.ref.Busy.Load(), int(l.ref.Room.Load())/l.topic.Shards+1
+	for _, due := range l.wheel.TakeCrowds(ms) {
 		if l.tasks.Crowd(now, due, room, busy) {
-			l.tasks.CrowdDue(now, l.wheel.take(l.wheel.due, due, due))
+			l.tasks.CrowdDue(now, l.wheel.TakeDue(due, due))
 		}
 	}
 }
@@ -117,7 +142,7 @@ func (l *loader) setAhead() {
 		ahead = 0
 	}
 	l.tasks.HoldAhead(ahead)
-	l.wheel.setLead(l.tasks.Lead())
+	l.wheel.SetLead(l.tasks.Lead())
 }
 
 // carryOut starts what the agenda asks for.
@@ -145,7 +170,7 @@ func (l *loader) carryOut() {
 
 // load reads the next page of pending tasks into the window.
 func (l *loader) load() {
-	l.tasks.Load(l.now())
+	l.tasks.Load(l.Now())
 	l.carryOut()
 }
 
@@ -168,9 +193,9 @@ func (l *loader) onLoaded(m *windowLoaded) {
 		return
 	}
 	if l.claim.owned() {
-		l.follow()
+		l.Follow()
 	}
-	l.countLoaded(l.tasks.Loaded(l.now(), m.entries, m.more), &m.loaded)
+	l.countLoaded(l.tasks.Loaded(l.Now(), m.entries, m.more), &m.loaded)
 	l.carryOut()
 }
 
@@ -179,7 +204,7 @@ func (l *loader) onLaneLoaded(m *laneLoaded) {
 		l.notLoaded(l.tasks.LaneNotLoaded(m.lane), m.err)
 		return
 	}
-	l.countLoaded(l.tasks.LaneLoaded(l.now(), m.lane, m.entries, m.more), &m.loaded)
+	l.countLoaded(l.tasks.LaneLoaded(l.Now(), m.lane, m.entries, m.more), &m.loaded)
 }
 
 func (l *loader) countLoaded(counts bool, p *loaded) {
@@ -217,13 +242,13 @@ func (l *loader) reload() {
 	}
 	l.tasks.Lower(*l.reloadFrom)
 	l.reloadFrom = nil
-	l.tasks.Refresh(l.now())
+	l.tasks.Refresh(l.Now())
 	l.carryOut()
 }
 
 // refresh goes on with the window, and looks for lanes behind a backlog.
 func (l *loader) refresh() {
-	l.tasks.Refresh(l.now())
+	l.tasks.Refresh(l.Now())
 	l.tasks.ScanBehind()
 	l.carryOut()
 }
@@ -250,7 +275,7 @@ func (l *loader) scanLanes() {
 
 func (l *loader) onLanesFound(m *lanesFound) {
 	if m.err == nil {
-		l.tasks.LanesFound(l.now(), m.heads)
+		l.tasks.LanesFound(l.Now(), m.heads)
 		return
 	}
 	again := l.tasks.LanesNotFound()

@@ -88,10 +88,11 @@ type (
 		Tasks []store.Entry
 		Seq   int64
 	}
-	// Placed comes from the topic and the node: whether this node should own the shard.
+	// Placed comes from the topic and the node: the shard is to look whether this node should
+	// own it. Nobody looks in its place: what they saw may be old when it arrives.
 	Placed struct {
-		Wanted bool
-		Told   bool // by another node, that would own it
+		Forsaken bool // who should own it is no member: this node claims it
+		Told     bool // by another node, that would own it
 	}
 	// PendingElsewhere comes from the node: a store call of another node made tasks pending.
 	PendingElsewhere struct {
@@ -116,14 +117,19 @@ type (
 	// SeqSeen comes from the node: the seq that the store has, and whether it has no task
 	// to deliver or to watch.
 	SeqSeen struct {
-		Seq   int64
-		Held  bool // it has tasks that are held
-		Empty bool
-		Cells int64 // that it has
-		In    int64 // number of the last parcel that its in-box got
+		Seq     int64
+		Held    bool // it has tasks that are held
+		Empty   bool
+		Cells   int64 // that it has
+		Parcels int64 // that it has, in both boxes
+		In      int64 // number of the last parcel that its in-box got
+
+		Server uint64 // that says so, see store.Stamp
 	}
 	// CellsChanged comes from the node: a call changed when cells wake.
 	CellsChanged struct{}
+	// ParcelsSent comes from the shard itself and the node: a call put parcels into the out-box.
+	ParcelsSent struct{}
 	// ParcelsHeard comes from the node: the in-box of the shard has come to a number.
 	ParcelsHeard struct{ In int64 }
 	// HandShard comes from the node: give the shard up, to whoever should own it.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/metrics"
+	"github.com/ddq-io/ddq/actors/shard/timers"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -23,12 +24,12 @@ type orderFound struct {
 type orderer struct {
 	*shardState
 	claim   *claimer
-	wheel   *taskWheel
+	wheel   *timers.TaskWheel
 	store   store.Reader
 	counted int // tasks that wait for another one of their key, in the gauge
 }
 
-func newOrderer(claim *claimer, wheel *taskWheel) orderer {
+func newOrderer(claim *claimer, wheel *timers.TaskWheel) orderer {
 	return orderer{shardState: claim.shardState, claim: claim, wheel: wheel, store: claim.Store}
 }
 
@@ -48,7 +49,7 @@ func (o *orderer) receive(message any, own bool) {
 
 // onLook looks at keys of which nobody told anything for a while.
 func (o *orderer) onLook(ms int64) {
-	for _, e := range o.wheel.takeKeys(ms) {
+	for _, e := range o.wheel.TakeKeys(ms) {
 		o.tasks.LookAtKey(e.ID)
 	}
 }
@@ -69,7 +70,7 @@ func (o *orderer) onFound(m *orderFound) {
 			o.tasks.OrderNotFound(key)
 			continue
 		}
-		o.tasks.OrderFound(o.now(), key, m.found[i], len(m.found[i]) == orderAhead)
+		o.tasks.OrderFound(o.Now(), key, m.found[i], len(m.found[i]) == orderAhead)
 	}
 }
 

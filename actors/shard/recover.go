@@ -62,7 +62,8 @@ type recoverer struct {
 	batches engine.Batcher[expired]
 
 	watching    bool
-	failedWalks int // of the watchdog, in a row
+	stale       bool // the walk in flight is of a store that was set back since
+	failedWalks int  // of the watchdog, in a row
 	sweeping    bool
 	sweepAt     string // cursor
 }
@@ -98,7 +99,7 @@ func (r *recoverer) receive(message any, own bool) {
 // onDeadlines queues holds whose deadline passed. The store looks again: an
 // extend or a settlement at another node may have come in between.
 func (r *recoverer) onDeadlines(ms int64) {
-	if r.tooEarly(ms) {
+	if r.TooEarly(ms) {
 		r.holds.table.Rearm(store.Millis(ms))
 		return
 	}
@@ -134,7 +135,7 @@ func (r *recoverer) lose() { r.batches.Waiting = nil } // whoever claims the sha
 func (r *recoverer) stop() {} // so does the next incarnation
 
 func (r *recoverer) storeRecover(ctx context.Context, fence store.Fence, batch []expired, topic *store.Topic) *recovered {
-	m := &recovered{batch: batch, unseen: unseen{began: r.now()}}
+	m := &recovered{batch: batch, unseen: unseen{began: r.Now()}}
 	if m.nacks, m.err = r.fates(ctx, batch, topic); m.err != nil {
 		return m
 	}
@@ -179,7 +180,7 @@ func (r *recoverer) onRecovered(m *recovered, own bool) {
 	}
 	if m.err != nil { // also that of the read before: there are no nacks then
 		for _, e := range m.batch {
-			r.holds.move(e.id, e.token, r.now().Add(StoreRetry))
+			r.holds.move(e.id, e.token, r.Now().Add(StoreRetry))
 		}
 		m.nacks = nil
 	}
@@ -242,7 +243,7 @@ func (r *recoverer) watch() {
 			m.permits, m.err = r.permits.inherit(ctx, &limits, m.holds)
 		}
 		if m.err == nil && !first { // the claim loads them anyway
-			overdue := store.WindowQuery{To: r.now().Add(-watchSlack), Limit: loadPage}
+			overdue := store.WindowQuery{To: r.Now().Add(-watchSlack), Limit: loadPage}
 			_, m.overdue, m.err = r.store.Window(ctx, r.id, overdue)
 		}
 		if m.err != nil {
@@ -251,6 +252,9 @@ func (r *recoverer) watch() {
 		r.done(m)
 	})
 }
+
+// discard has the walk made again that is in flight.
+func (r *recoverer) discard() { r.stale = r.watching }
 
 // watchPause is how long to wait should the next walk fail, too.
 func (r *recoverer) watchPause() time.Duration {
@@ -262,7 +266,8 @@ func (r *recoverer) watchPause() time.Duration {
 // those without were missed by one, and are counted.
 func (r *recoverer) onRunning(m *runningFound) {
 	r.watching = false
-	if !r.claim.owned() || m.epoch != r.claim.fence().Epoch { // of a claim that is over
+	if stale := r.stale; stale || !r.claim.owned() || m.epoch != r.claim.fence().Epoch { // of a claim that is over
+		r.stale = false
 		r.watch()
 		return
 	}
@@ -270,7 +275,7 @@ func (r *recoverer) onRunning(m *runningFound) {
 		if !r.holds.news(&found, m.since) {
 			continue
 		}
-		if !m.first && found.Deadline < r.now().Add(-watchSlack) {
+		if !m.first && found.Deadline < r.Now().Add(-watchSlack) {
 			r.Metrics.Watchdog.Inc()
 		}
 		r.holds.register(&agenda.Hold{ID: found.ID, Token: found.Token, Deadline: found.Deadline})
@@ -293,7 +298,7 @@ func (r *recoverer) onRunning(m *runningFound) {
 // takeOverdue learns of tasks that are due and that nothing in memory knew: a store
 // that was set back between two looks at its seq has them again.
 func (r *recoverer) takeOverdue(tasks []store.Entry) {
-	r.tasks.Found(r.now(), tasks...)
+	r.tasks.Found(r.Now(), tasks...)
 }
 
 // sweep looks through a slice of the shard's keys for tasks that fell out of

@@ -57,6 +57,7 @@ type settler struct {
 		store.Reader
 	}
 	acks    engine.Batcher[settleItem]
+	nexts   engine.Batcher[settleItem] // acks that enqueue
 	nacks   engine.Batcher[settleItem] // and releases
 	extends engine.Batcher[settleItem]
 	acked   agenda.AckLog
@@ -69,7 +70,7 @@ func newSettler(claim *claimer, notifier *notifier, permits *permitCalls, holds 
 	acks.Size = resultSize
 	return settler{
 		shardState: b, claim: claim, notifier: notifier, permits: permits, holds: holds, toHold: toHold, store: b.Store,
-		acks: acks, nacks: batches, extends: batches,
+		acks: acks, nexts: engine.Batcher[settleItem]{Most: 1, Limit: nextsLimit, Size: nextSize}, nacks: batches, extends: batches,
 	}
 }
 
@@ -83,6 +84,11 @@ func (s *settler) receive(message any, own bool) {
 			s.acks.Done()
 		}
 		s.onAcks(m)
+	case *nextsDone:
+		if own {
+			s.nexts.Done()
+		}
+		s.onNexts(m)
 	case *nacksDone:
 		if own {
 			s.nacks.Done()
@@ -110,6 +116,10 @@ func (s *settler) settle(m *SettleHolds) {
 		}
 		switch it.ask.Kind {
 		case subscription.SettleAck:
+			if it.ask.Next != nil {
+				s.nexts.Waiting = append(s.nexts.Waiting, it)
+				continue
+			}
 			s.acks.Waiting = append(s.acks.Waiting, it)
 		case subscription.SettleExtend:
 			s.extends.Waiting = append(s.extends.Waiting, it)
@@ -142,6 +152,10 @@ func (s *settler) flush() {
 		topic := s.topic
 		s.call(func(ctx context.Context) reply { return s.storeAcks(ctx, batch, topic) })
 	}
+	if batch := s.nexts.Next(); batch != nil {
+		topic := s.topic
+		s.call(func(ctx context.Context) reply { return s.storeNexts(ctx, batch, topic) })
+	}
 	if batch := s.nacks.Next(); batch != nil {
 		topic := s.topic
 		s.call(func(ctx context.Context) reply { return s.storeNacks(ctx, batch, topic) })
@@ -152,7 +166,9 @@ func (s *settler) flush() {
 	}
 }
 
-func (s *settler) idle() bool { return s.acks.Idle() && s.nacks.Idle() && s.extends.Idle() }
+func (s *settler) idle() bool {
+	return s.acks.Idle() && s.nexts.Idle() && s.nacks.Idle() && s.extends.Idle()
+}
 
 func (s *settler) fenced() int { return 0 } // any node settles
 
@@ -160,6 +176,7 @@ func (s *settler) lose() {}
 
 func (s *settler) stop() {
 	refuseAll(s.acks.Waiting, problem.Draining())
+	refuseAll(s.nexts.Waiting, problem.Draining())
 	refuseAll(s.nacks.Waiting, problem.Draining())
 	refuseAll(s.extends.Waiting, problem.Draining())
 }
@@ -178,10 +195,8 @@ func (s *settler) storeAcks(ctx context.Context, batch []settleItem, topic *stor
 	m := &acksDone{batch: batch, permits: s.permits.unknown(ctx, &topic.Limits, batch)}
 	acks, retention := make([]store.Ack, len(batch)), topic.DoneRetention
 	for i := range batch {
-		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token()}
-		if retention > 0 {
-			acks[i].Result = batch[i].ask.Result
-		}
+		// Also where nothing is retained: only the store knows whether a cell is told.
+		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token(), Result: batch[i].ask.Result, Say: batch[i].ask.Say}
 	}
 	m.repeated, m.err = s.Resolve(ctx, func() (err error) {
 		_, m.statuses, err = s.store.Ack(ctx, s.id, acks, retention)
@@ -205,6 +220,8 @@ func (m *acksDone) answer() {
 		case store.Already:
 			m.batch[i].finish(func(r *subscription.Settled) { r.Already = true })
 		case store.NotFound:
+		case store.NoCell:
+			m.batch[i].refuse(problem.NoStep(m.batch[i].ask.ID))
 		default:
 			m.batch[i].refuse(problem.HoldLost(m.batch[i].ask.ID))
 		}
@@ -231,7 +248,9 @@ func (s *settler) onAcks(m *acksDone) {
 			s.acked.Add(id, token)
 		}
 		m.answered = i + 1
-		s.holds.unregister(id, token)
+		if status != store.NoCell {
+			s.holds.unregister(id, token)
+		}
 	}
 	s.Metrics.Acked.Add(float64(len(ended)))
 	s.notifier.tellEnded(ended)
@@ -259,7 +278,7 @@ func (s *settler) answerGone(m *acksDone, it *settleItem) (ended bool) {
 // which is read first where it is not known; it cannot change while the task is
 // held, and the token tells if it is not any more.
 func (s *settler) storeNacks(ctx context.Context, batch []settleItem, topic *store.Topic) *nacksDone {
-	m := &nacksDone{batch: batch, permits: s.permits.unknown(ctx, &topic.Limits, batch), unseen: unseen{began: s.now()}}
+	m := &nacksDone{batch: batch, permits: s.permits.unknown(ctx, &topic.Limits, batch), unseen: unseen{began: s.Now()}}
 	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
 		nacks := make([]store.Nack, len(batch))
 		for i := range batch {
@@ -271,7 +290,7 @@ func (s *settler) storeNacks(ctx context.Context, batch []settleItem, topic *sto
 			return err
 		})
 	}
-	m.now, m.latest = s.now(), s.latest()
+	m.now, m.latest = s.Now(), s.latest()
 	return m
 }
 

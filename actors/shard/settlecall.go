@@ -45,7 +45,7 @@ type settleItem struct {
 }
 
 // resultSize is what counts of an ack.
-func resultSize(it *settleItem) int { return len(it.ask.Result) }
+func resultSize(it *settleItem) int { return len(it.ask.Result) + len(it.ask.Say) }
 
 func (it *settleItem) token() store.Token { return it.call.Tokens[it.i] }
 

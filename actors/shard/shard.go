@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/cells"
+	"github.com/ddq-io/ddq/actors/courier"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
@@ -30,6 +31,7 @@ type Actor struct {
 	shardState
 	saved *Saved // what the incarnation before this one left
 	doze  *Doze  // see Slot
+	inbox *Inbox // the same
 
 	adder     adder
 	holder    holder
@@ -40,6 +42,7 @@ type Actor struct {
 	notifier  notifier
 	claimer   claimer
 	cells     cellKeeper
+	outbox    outbox
 	batching  []batchingPart // in the order in which their batches are flushed
 
 	holds   holdRegistry
@@ -48,21 +51,22 @@ type Actor struct {
 
 // New returns the actor of a shard; saved is what the incarnation before it left.
 func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved) *Actor {
-	s := &Actor{saved: saved, doze: at.Doze, shardState: newShardState(rt, id, ref, at.Clock)}
+	s := &Actor{saved: saved, doze: at.Doze, inbox: at.Inbox, shardState: newShardState(rt, id, ref, at.Clock)}
 	s.actor, s.report = s, newTopicReport(id.N, s.tellTopic)
-	s.batching = []batchingPart{&s.adder, &s.holder, &s.settler, &s.recoverer, &s.cells}
+	s.batching = []batchingPart{&s.adder, &s.holder, &s.settler, &s.recoverer, &s.cells, &s.outbox}
 	claim := &s.claimer
 	s.claimer = newClaimer(&s.shardState, claimHooks{parts: s.batching, granted: s.onGranted, load: s.load})
 	s.holds = holdRegistry{shardState: &s.shardState, claim: claim}
 	s.permits = permitCalls{shardState: &s.shardState, store: rt.Store}
 	s.orderer = newOrderer(claim, &s.loader.wheel)
 	s.loader = newLoader(claim, &s.orderer)
-	s.notifier = newNotifier(claim, &s.loader, &s.holds)
+	s.notifier = newNotifier(claim, &s.loader, &s.holds, s.readAnew)
 	s.settler = newSettler(claim, &s.notifier, &s.permits, &s.holds, s.holder.waiting)
 	s.holder = newHolder(claim, &s.settler, &s.loader, &s.permits, &s.holds)
 	s.adder = newAdder(claim, &s.holder, &s.settler, &s.notifier, &s.holds)
 	s.recoverer = newRecoverer(claim, &s.loader, &s.notifier, &s.permits, &s.holds)
 	s.cells = newCellKeeper(claim, &s.notifier)
+	s.outbox = newOutbox(claim)
 	s.tasks = agenda.NewShard(agenda.Config{
 		Horizon: ref.Settings.Horizon, Wheel: ref.Settings.WheelBudget, Ready: ref.Settings.ReadyBudget, Page: loadPage, Spare: spareTime,
 	}, &s.loader.wheel)
@@ -70,9 +74,9 @@ func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved)
 }
 
 // onGranted begins to count anew what counts from a claim on.
-func (s *Actor) onGranted(seq int64) {
+func (s *Actor) onGranted(seq int64, server uint64) {
 	s.recoverer.failedWalks = 0
-	s.notifier.seqs.Restart(seq)
+	s.notifier.seqs.Restart(seq, server)
 }
 
 // load reads what the store has of a shard that this node owns now.
@@ -80,6 +84,16 @@ func (s *Actor) load() {
 	s.loader.load()
 	s.recoverer.watch()
 	s.cells.own()
+	s.outbox.look()
+}
+
+// readAnew is load of a shard that is this node's already: what reads of it have in flight does
+// not count.
+func (s *Actor) readAnew() {
+	s.recoverer.discard()
+	s.cells.discard()
+	s.inbox.forget()
+	s.load()
 }
 
 // Receive handles one message; it never waits.
@@ -94,7 +108,7 @@ func (s *Actor) Receive(c actor.Context) {
 	case *actor.Stopping:
 		s.stop()
 	case *LoadTick:
-		s.follow()
+		s.Follow()
 		s.claimer.retry() // nothing else would try again after an error
 		s.loader.refresh()
 		s.cells.tick()
@@ -122,7 +136,7 @@ func (s *Actor) hand(m any, own bool) {
 		s.adder.receive(m, own)
 	case *HoldTasks, *HeldElsewhere, *CancelHolds, *Forget, *sendDue, *holdsDone:
 		s.holder.receive(m, own)
-	case *SettleHolds, *acksDone, *nacksDone, *extendsDone:
+	case *SettleHolds, *acksDone, *nextsDone, *nacksDone, *extendsDone:
 		s.settler.receive(m, own)
 	case *WatchTick, *deadlinesDue, *recovered, *runningFound, *swept:
 		s.recoverer.receive(m, own)
@@ -132,9 +146,12 @@ func (s *Actor) hand(m any, own bool) {
 		s.orderer.receive(m, own)
 	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cells.Outcome:
 		s.cells.receive(m, own)
+	case *ParcelsSent, *outboxAgain, *courier.Outcome:
+		s.outbox.receive(m, own)
 	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
 		s.notifier.receive(m)
 		s.cells.notice(m)
+		s.outbox.notice(m)
 	case *Placed, *HandShard, *LeaseLost, *LeaseBack, *ReleaseShard, *claimed, *givenUp:
 		s.claimer.receive(m, own)
 	}
@@ -153,8 +170,8 @@ func (s *Actor) finish() {
 // reportDoze says until when ticks are of no use. Queues that were empty were not shifted
 // meanwhile.
 func (s *Actor) reportDoze() {
-	if s.doze.set(s.dozesUntil(), s.notifier.seqs.Known, s.cells.known()) {
-		s.follow()
+	if s.doze.set(s.dozesUntil(), &s.notifier.seqs, s.cells.known(), s.outbox.parcels) {
+		s.Follow()
 	}
 }
 
@@ -169,7 +186,7 @@ func (s *Actor) dozesUntil() store.Millis {
 	if !dozes || s.notifier.doubt || s.holds.len() > 0 || !s.claimer.inherited() || !s.claimer.idle() {
 		return 0
 	}
-	return min(until, s.cells.dozesUntil())
+	return min(until, s.cells.dozesUntil(), s.outbox.dozesUntil())
 }
 
 // flush starts the store calls that may start. Parts ask for it with scheduleFlush, so that
@@ -183,7 +200,7 @@ func (s *Actor) flush() {
 
 func (s *Actor) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
-	s.loader.wheel.open()
+	s.loader.wheel.Open()
 	s.loader.setAhead()
 	s.holds.open()
 	s.holder.unsent.open()

@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard/timers"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -22,7 +23,7 @@ const (
 // shardState is what the parts of a shard share.
 type shardState struct {
 	*runtime.Runtime
-	shardClock
+	timers.Timers
 	id     store.Shard
 	ref    *Topic
 	topic  *store.Topic // its configuration
@@ -39,19 +40,19 @@ type shardState struct {
 
 func newShardState(rt *runtime.Runtime, id store.Shard, ref *Topic, primary *clock.Clock) shardState {
 	return shardState{
-		Runtime:    rt,
-		shardClock: shardClock{primary: primary, node: rt.Clock, timers: rt.Wheel, jumps: primary.Jumped()},
-		id:         id,
-		ref:        ref,
-		topic:      ref.Current.Load(),
-		calls:      engine.NewCalls(rt.Pool),
+		Runtime: rt,
+		Timers:  timers.New(primary, rt.Clock, rt.Wheel),
+		id:      id,
+		ref:     ref,
+		topic:   ref.Current.Load(),
+		calls:   engine.NewCalls(rt.Pool),
 	}
 }
 
 // latest is a moment that neither the clock of the shard's primary has passed, nor that
 // of limits.
 func (b *shardState) latest() store.Millis {
-	return max(b.Runtime.Latest(), clock.CeilMillis(b.primary.Latest()))
+	return max(b.Runtime.Latest(), b.Bound())
 }
 
 // post sends a message to the shard itself. Safe from any goroutine.

@@ -49,6 +49,9 @@ type Slot struct {
 // for concurrent use.
 type Inbox struct{ last atomic.Int64 }
 
+// forget has the number of any parcel be news.
+func (b *Inbox) forget() { b.last.Store(0) }
+
 // Heard records the number of its last parcel, and reports whether that is news.
 func (b *Inbox) Heard(in int64) bool {
 	for {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/shard/timers"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -21,18 +22,18 @@ type unsentTask struct {
 // unsentTasks are those that wait for their due times to be sent.
 type unsentTasks struct {
 	*shardState
-	alarms alarms // of the milliseconds in byDue
+	alarms timers.Alarms // of the milliseconds in byDue
 	byDue  map[store.Millis][]unsentTask
 	n      int
 }
 
 func (u *unsentTasks) open() {
-	u.alarms = alarms{u.openQueue(func(ms int64) { u.post(&sendDue{ms}) })}
+	u.alarms = u.OpenAlarms(func(ms int64) { u.post(&sendDue{ms}) })
 	u.byDue = make(map[store.Millis][]unsentTask)
 }
 
 func (u *unsentTasks) close() {
-	u.closeQueue(u.alarms.queue)
+	u.CloseAlarms(u.alarms)
 	clear(u.byDue)
 	u.n = 0
 }

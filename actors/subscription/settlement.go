@@ -26,6 +26,8 @@ type Settlement struct {
 	Delay     *time.Duration // nack, release: nil leaves it to the backoff (release: at once)
 	Permanent bool           // nack: dead-letter
 	Result    []byte         // ack: kept with the done task
+	Say       []byte         // ack: for the workflow that the task is a step of
+	Next      *Next          // ack: what it enqueues; nil for none
 	Unseen    bool           // release: no worker has seen the task, which is no attempt
 	Extend    time.Duration  // extend: 0 the topic's visibility timeout
 
@@ -33,6 +35,20 @@ type Settlement struct {
 	Refused *problem.Error
 
 	Reason store.Reason // nack: dead-letter for this reason
+}
+
+// Next is what an ack enqueues, if and only if it ends its hold: tasks that are checked, and have
+// their times.
+type Next struct {
+	Tasks []NextTask
+	Bytes int // of payload
+}
+
+// NextTask is one of them.
+type NextTask struct {
+	Topic string
+	Task  store.Task
+	AnyID bool // the id that it has may be another one
 }
 
 // Settled is the outcome of one Settlement.

@@ -19,21 +19,19 @@ const (
 // followFleet keeps up with the other nodes until ctx ends: who should own what,
 // calls that nobody told the owner of, and shards that nobody looks after.
 func (s *Upkeep) followFleet(ctx context.Context) {
-	look, rescue := time.NewTicker(seqEvery), time.NewTicker(discoverEvery)
-	defer look.Stop()
-	defer rescue.Stop()
+	look, rescue := s.rhythm.each(seqEvery), s.rhythm.each(discoverEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.node.Membership().Changed():
 			s.node.Membership().Update()
-			s.node.Resumed() // a node that died may have died before it told
+			s.node.Peer().Resumed() // a node that died may have died before it told
 			s.node.ViewChanged()
 			s.Discover(ctx)
-		case <-look.C:
+		case <-look:
 			s.CheckSeqs(ctx)
-		case <-rescue.C:
+		case <-rescue:
 			s.Discover(ctx)
 		}
 	}
@@ -52,7 +50,7 @@ func (s *Upkeep) CheckSeqs(ctx context.Context) {
 	if !all && s.node.LastUsed() < since {
 		return // no topic is in use
 	}
-	s.look(ctx, func(ref *actors.Topic, shard store.Shard) bool {
+	_ = s.look(ctx, func(ref *actors.Topic, shard store.Shard) bool {
 		return (all || ref.LastUsed() >= since) && s.node.Membership().Owns(shard)
 	}, nil)
 }
@@ -71,7 +69,7 @@ func (s *Upkeep) Discover(ctx context.Context) {
 	ours := func(_ *actors.Topic, shard store.Shard) bool {
 		return s.node.Membership().Owns(shard) || !s.node.Membership().Placed(shard)
 	}
-	s.look(ctx, ours, func(ref *actors.Topic, shard store.Shard, st *store.Stats) {
+	_ = s.look(ctx, ours, func(ref *actors.Topic, shard store.Shard, st *store.Stats) {
 		found.add(shard.Topic, st)
 		if s.forsaken(shard, st) {
 			ref.Wanted(shard.N)
@@ -86,12 +84,12 @@ func (s *Upkeep) openActive(ctx context.Context) {
 }
 
 // look shows open shards that are wanted what the store says of them, and does
-// something with each besides.
-func (s *Upkeep) look(ctx context.Context, wanted func(*actors.Topic, store.Shard) bool, also func(*actors.Topic, store.Shard, *store.Stats)) {
+// something with each besides. The keeper and the shards notice what an error is about.
+func (s *Upkeep) look(ctx context.Context, wanted func(*actors.Topic, store.Shard) bool, also func(*actors.Topic, store.Shard, *store.Stats)) error {
 	shards, refs := s.open(wanted)
 	stats, err := s.node.CountsOf(ctx, shards)
 	if err != nil {
-		return // the keeper and the shards notice what it is about
+		return err
 	}
 	for i := range stats {
 		st := &stats[i]
@@ -100,6 +98,7 @@ func (s *Upkeep) look(ctx context.Context, wanted func(*actors.Topic, store.Shar
 			also(refs[i], shards[i], st)
 		}
 	}
+	return nil
 }
 
 // open are the shards of open topics that are wanted, and the topic of each.

@@ -14,13 +14,13 @@ func (s *Upkeep) FollowTopics(ctx context.Context) {
 	err := s.node.Clocks().Follow(ctx)
 	topics, e := s.store.ListTopics(ctx)
 	if err = errors.Join(err, e); e == nil {
-		err = errors.Join(err, s.follow(ctx, topics))
+		err = errors.Join(err, s.apply(ctx, topics))
 	}
 	s.noteIncomplete(ctx, err)
 }
 
-// follow applies what the catalog has now.
-func (s *Upkeep) follow(ctx context.Context, topics []store.Topic) (err error) {
+// apply applies what the catalog has now.
+func (s *Upkeep) apply(ctx context.Context, topics []store.Topic) (err error) {
 	changed, gone := s.changes(topics)
 	if len(changed) > 0 || gone {
 		s.node.Topics().CloseReplaced(ctx, topics)

@@ -1,14 +1,11 @@
 package upkeep
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/metrics"
-	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -132,80 +129,13 @@ func (s *Upkeep) trimDead(ctx context.Context, shard store.Shard, t *store.Topic
 // finds either the same ones or nothing to do.
 func (s *Upkeep) CapDead(ctx context.Context, t *store.Topic) error {
 	total := 0
-	n, err := s.capDeadOnce(ctx, t)
-	for ; n > 0 && err == nil; n, err = s.capDeadOnce(ctx, t) {
+	over := excess{node: s.node, store: s.store, topic: t}
+	n, err := over.deletePage(ctx)
+	for ; n > 0 && err == nil; n, err = over.deletePage(ctx) {
 		total += n
 	}
 	if total += n; total > 0 {
 		s.node.Log().Warn("more dead letters than max_dead: the oldest were deleted", "topic", t.Name, "deleted", total)
 	}
 	return err
-}
-
-// capDeadOnce deletes a page of what is too many.
-func (s *Upkeep) capDeadOnce(ctx context.Context, t *store.Topic) (deleted int, err error) {
-	over, err := s.overDead(ctx, t)
-	if err != nil || over == 0 {
-		return 0, err
-	}
-	oldest, err := s.oldestDead(ctx, t, min(over, trimPage))
-	if err != nil {
-		return 0, err
-	}
-	if over, err = s.overDead(ctx, t); err != nil {
-		return 0, err
-	}
-	deleted, err = s.trimOldest(ctx, oldest[:min(over, len(oldest))])
-	s.node.Metrics().CountTrimmed(metrics.TrimmedOver, deleted)
-	return deleted, err
-}
-
-// overDead is how many dead letters a topic has above its cap.
-func (s *Upkeep) overDead(ctx context.Context, t *store.Topic) (int, error) {
-	stats, err := s.node.CountsOf(ctx, place.Shards(t))
-	dead := 0
-	for i := range stats {
-		dead += int(stats[i].Dead)
-	}
-	return max(0, dead-t.MaxDead), err
-}
-
-// deadEntry is a dead letter and where it lies.
-type deadEntry struct {
-	shard store.Shard
-	store.Entry
-}
-
-// oldestDead are the first n dead letters of a topic to have died.
-func (s *Upkeep) oldestDead(ctx context.Context, t *store.Topic, n int) ([]deadEntry, error) {
-	var all []deadEntry
-	for _, shard := range place.Shards(t) {
-		page, err := s.store.DeadWindow(ctx, shard, store.WindowQuery{To: store.MaxDue, Limit: n})
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range page {
-			all = append(all, deadEntry{shard, e})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b deadEntry) int {
-		return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
-	})
-	return all[:min(n, len(all))], nil
-}
-
-// trimOldest deletes dead letters that are, in each shard, the oldest ones.
-func (s *Upkeep) trimOldest(ctx context.Context, oldest []deadEntry) (deleted int, err error) {
-	last, count := make(map[store.Shard]store.Entry), make(map[store.Shard]int)
-	for _, e := range oldest {
-		last[e.shard] = e.Entry
-		count[e.shard]++
-	}
-	for shard, upTo := range ordered.All(last, place.Compare) {
-		n, err := s.store.TrimDead(ctx, shard, upTo, count[shard])
-		if deleted += n; err != nil {
-			return deleted, err
-		}
-	}
-	return deleted, nil
 }

@@ -18,9 +18,11 @@ type Upkeep struct {
 	node    *actors.Node
 	store   choreStore
 	indexer *indexer
+	rhythm  rhythm
 
-	suspected int64 // of Suspect: the last that CheckSeqs acted on
-	chores    int   // so many times
+	suspected int64  // of Suspect: the last that CheckSeqs acted on
+	servers   uint64 // of store.Info: what FollowServers last acted on
+	chores    int    // so many times
 
 	versions map[string]int64 // of topics, see inUse
 
@@ -50,10 +52,13 @@ func New(node *actors.Node) *Upkeep {
 func (s *Upkeep) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.wg.Go(func() { every(ctx, followEvery, s.FollowTopics) })
-	s.wg.Go(func() { every(ctx, ChoresEvery, s.Chores) })
-	s.wg.Go(func() { every(ctx, ChoresEvery, s.node.Topics().CloseIdle) })
-	s.wg.Go(func() { every(ctx, clock.JumpPause, s.node.Clocks().LookForJumps) })
+	s.rhythm.base = min(seqEvery, s.loadBeat(), s.watchBeat())
+	s.wg.Go(func() { s.rhythm.run(ctx) })
+	s.wg.Go(func() { s.rhythm.every(ctx, followEvery, s.follow) })
+	s.wg.Go(func() { s.rhythm.every(ctx, ChoresEvery, s.Chores) })
+	s.wg.Go(func() { s.rhythm.every(ctx, ChoresEvery, s.node.Topics().CloseIdle) })
+	s.wg.Go(func() { s.rhythm.every(ctx, clock.JumpPause, s.node.Clocks().LookForJumps) })
+	s.wg.Go(func() { s.count(ctx) })
 	s.wg.Go(func() { s.indexShards(ctx) })
 	s.wg.Go(func() { s.beat(ctx) })
 	s.wg.Go(func() { s.watchWaiters(ctx) })
@@ -63,23 +68,23 @@ func (s *Upkeep) Start() {
 	s.node.BeforeStop(s.stop)
 }
 
+// follow keeps up with what others change.
+func (s *Upkeep) follow(ctx context.Context) {
+	s.FollowTopics(ctx)
+	s.FollowServers(ctx)
+}
+
 func (s *Upkeep) stop() {
 	s.cancel()
 	s.wg.Wait()
 }
 
-// every calls do at an interval until ctx ends.
-func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			do(ctx)
-		}
-	}
+// count counts cells, round by round.
+func (s *Upkeep) count(ctx context.Context) {
+	c := newCensus(s.node)
+	goOn := func(ctx context.Context) { s.noteIncomplete(ctx, c.goOn(ctx)) }
+	goOn(ctx)
+	s.rhythm.every(ctx, censusEvery, goOn)
 }
 
 func (s *Upkeep) noteIncomplete(ctx context.Context, err error) {

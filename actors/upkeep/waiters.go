@@ -12,7 +12,7 @@ import (
 
 // watchWaiters looks after the calls that wait until ctx ends.
 func (s *Upkeep) watchWaiters(ctx context.Context) {
-	every(ctx, runtime.WaitersEvery, func(ctx context.Context) {
+	s.rhythm.every(ctx, runtime.WaitersEvery, func(ctx context.Context) {
 		if s.node.Waiters().Any() {
 			s.lookForWaiters(ctx)
 		}

@@ -2,7 +2,7 @@ package access
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"strings"
@@ -23,76 +23,66 @@ type Config struct {
 	// Node is this node's name, and Keys are those of its fleet, the first to sign with.
 	// Without keys nobody is a node, and records are not sealed.
 	Node string
-	Keys []auth.ClusterKey
+	Keys *auth.ClusterKeys
+	// Bearers knows tokens of issuers, and Certificates those of connections. Without
+	// them nobody is known by such.
+	Bearers      Bearers
+	Certificates Certificates
+	// Failures is how often a second one address may show what does not count before nothing
+	// is looked up for it. Addresses of this machine may always. 0: no bound.
+	Failures int
 }
 
-const (
-	kindToken = "token"
+// Bearers tells whose a token is that ddq did not make.
+type Bearers interface {
+	// Verify returns whose it is. An oidc.ErrAway is not for the caller to mend.
+	Verify(ctx context.Context, token string) (*auth.Identity, error)
+	// Counts reports whether what signed the token of an identity counts still, and Change
+	// is another number when that may have changed.
+	Counts(id *auth.Identity) bool
+	Change() int64
+}
 
-	lookEvery = time.Second
-	// lookAgain is the least time between looks for tokens that are not known.
-	lookAgain = 100 * time.Millisecond
-	// staleAfter is how long what is known counts while the store is away.
-	staleAfter = 10 * time.Minute
-)
+// Certificates tells which ones count.
+type Certificates interface {
+	// Vouched reports whether a chain ends at an authority for clients, and Change is another
+	// number when that may have changed.
+	Vouched(chain []*x509.Certificate) bool
+	Change() int64
+}
 
 // Access knows who may call. It owns one goroutine from Start to Stop.
 type Access struct {
+	Tokens   *Tokens
+	Bindings *Bindings
+	Logins   *Logins
+
 	config   Config
-	registry store.Registry
 	nodes    *auth.Nodes // nil without keys
-	root     *Session    // nil without a root token
-	rootHash auth.Hash
 	local    *Session
+	callers  *callers
+	failures *failures
+	registry *registry
 	log      *slog.Logger
 	cancel   context.CancelFunc
 	loop     sync.WaitGroup
-
-	reading sync.Mutex // one look at a time
-
-	mu     sync.RWMutex
-	byID   map[string]*Session // tokens; guarded by mu
-	change int64               // of the registry, as byID shows it; guarded by mu
-	seen   time.Time           // when that was so; guarded by mu
-}
-
-// Session is a principal while its credential lasts.
-type Session struct {
-	*auth.Principal
-	hash    auth.Hash
-	version int64 // of its record
-
-	gone context.Context // done when the credential was revoked
-	end  context.CancelFunc
-}
-
-func newSession(p *auth.Principal) *Session {
-	s := &Session{Principal: p}
-	s.gone, s.end = context.WithCancel(context.Background())
-	return s
-}
-
-// Gone is done when the credential was revoked or changed. That it expires is seen from its
-// principal.
-func (s *Session) Gone() context.Context { return s.gone }
-
-// Valid reports whether the credential still counts at now.
-func (s *Session) Valid(now time.Time) bool {
-	return s.gone.Err() == nil && (s.Expires.IsZero() || now.Before(s.Expires))
 }
 
 // New knows no tokens until Start.
-func New(config Config, registry store.Registry, log *slog.Logger) (*Access, error) {
-	a := &Access{config: config, registry: registry, log: log, byID: make(map[string]*Session), local: newSession(auth.Local())}
-	if len(config.Keys) > 0 {
-		a.nodes = auth.NewNodes(config.Node, config.Keys)
+func New(config Config, kept store.Registry, log *slog.Logger) (*Access, error) {
+	failures, registry := newFailures(config.Failures), newRegistry(records{kept, config.Keys}, log)
+	tokens, err := newTokens(config.Root, registry, failures)
+	if err != nil {
+		return nil, err
 	}
-	if !config.Root.Empty() {
-		_, hash, err := auth.ParseToken(config.Root.Reveal())
-		if err != nil {
-			return nil, err
-		}
-		a.root, a.rootHash = newSession(auth.Root()), hash
+	callers := newCallers(&config, registry, failures)
+	a := &Access{
+		Tokens: tokens, Bindings: &Bindings{registry, callers}, Logins: newLogins(registry, tokens),
+		config: config, local: newSession(auth.Local()), callers: callers, failures: failures, registry: registry, log: log,
+	}
+	registry.learners = []learner{a.Tokens, a.Bindings, a.Logins}
+	if config.Keys != nil {
+		a.nodes = auth.NewNodes(config.Node, config.Keys)
 	}
 	return a, nil
 }
@@ -103,10 +93,17 @@ func (a *Access) On() bool { return a.config.On }
 // Local is whoever calls while they have not.
 func (a *Access) Local() *Session { return a.local }
 
-// Start reads the tokens and goes on to follow them. It does not fail while the store is away:
-// tokens are then not known yet.
+// Start seals with the first key of the fleet what is sealed with its others, reads the tokens and goes on to follow them. It does not fail while the store is away:
+// tokens are then not known yet. Nobody is asked for a token while callers do not have to say
+// who they are, so none is followed then.
 func (a *Access) Start(ctx context.Context) {
-	if err := a.look(ctx); err != nil {
+	if err := a.registry.reseal(ctx); err != nil {
+		a.log.Warn("records are not sealed with the first key of the fleet: keep the others", "err", err)
+	}
+	if !a.config.On {
+		return
+	}
+	if err := a.registry.look(ctx); err != nil {
 		a.log.Warn("tokens cannot be read", "err", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,96 +130,15 @@ func (a *Access) follow(ctx context.Context) {
 			return
 		}
 		call, cancel := context.WithTimeout(ctx, 5*lookEvery)
-		err := a.look(call)
+		err := a.registry.look(call)
 		cancel()
+		a.callers.recheck(time.Now())
 		if failed := err != nil && ctx.Err() == nil; failed != failing {
 			if failing = failed; failed {
 				a.log.Warn("tokens cannot be read; those that are known go on for a while", "err", err)
 			}
 		}
 	}
-}
-
-// look reads the tokens if the registry has changed.
-func (a *Access) look(ctx context.Context) error {
-	a.reading.Lock()
-	defer a.reading.Unlock()
-	return a.lookNow(ctx)
-}
-
-// lookNow is look for who holds reading.
-func (a *Access) lookNow(ctx context.Context) error {
-	asked := time.Now()
-	change, err := a.registry.RegistryChange(ctx)
-	if err != nil {
-		return err
-	}
-	a.mu.Lock()
-	same := change == a.change && !a.seen.IsZero()
-	if same {
-		a.seen = asked
-	}
-	a.mu.Unlock()
-	if same {
-		return nil
-	}
-	records, change, err := a.registry.Records(ctx, kindToken)
-	if err != nil {
-		return err
-	}
-	a.learn(records, change, asked)
-	return nil
-}
-
-// learn replaces what is known. Sessions of records that are as they were go on; others end.
-func (a *Access) learn(records []store.Record, change int64, asked time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	next := make(map[string]*Session, len(records))
-	for i := range records {
-		r := &records[i]
-		if known := a.byID[r.Name]; known != nil && known.version == r.Version {
-			next[r.Name] = known
-			continue
-		}
-		t, err := a.open(r)
-		if err != nil {
-			a.log.Error("record of a token cannot be believed: it does not count", "token", r.Name, "err", err)
-			continue
-		}
-		s := newSession(t.Principal())
-		s.hash, s.version = t.Hash, r.Version
-		next[r.Name] = s
-	}
-	for id, s := range a.byID {
-		if next[id] != s {
-			s.end()
-		}
-	}
-	a.byID, a.change, a.seen = next, change, asked
-}
-
-var errSeal = errors.New("it is not sealed with a key of this fleet")
-
-// open reads a token's record.
-func (a *Access) open(r *store.Record) (*auth.Token, error) {
-	value, ok := r.Value, len(a.config.Keys) == 0
-	for _, k := range a.config.Keys {
-		if value, ok = k.Open(kindToken, r.Name, r.Value); ok {
-			break
-		}
-	}
-	if !ok {
-		return nil, errSeal
-	}
-	t := new(auth.Token)
-	if err := json.Unmarshal(value, t); err != nil {
-		return nil, err
-	}
-	if t.ID != r.Name {
-		return nil, errors.New("it is that of another token")
-	}
-	return t, nil
 }
 
 // Refusals. All that is wrong with a credential has one answer.
@@ -241,13 +157,27 @@ func notNow() *problem.Error {
 // Ended is why a call or a stream ends whose credential does not count any more.
 func Ended() *problem.Error { return badCredentials() }
 
-// Who returns who calls a method, from the values of the authorization header.
+// Who returns who calls a method, from the values of the authorization header. The context says where
+// the call comes from.
 func (a *Access) Who(ctx context.Context, authorization []string, method string) (*Session, *problem.Error) {
-	switch {
-	case !a.config.On:
+	if !a.config.On {
 		return a.local, nil
+	}
+	s, e := a.who(ctx, authorization, method)
+	if e != nil && e.Kind == problem.Unauthenticated {
+		now := time.Now()
+		if over := a.failures.over(ctx, now); over != nil {
+			return nil, over
+		}
+		a.failures.count(ctx, now)
+	}
+	return s, e
+}
+
+func (a *Access) who(ctx context.Context, authorization []string, method string) (*Session, *problem.Error) {
+	switch {
 	case len(authorization) == 0 || authorization[0] == "":
-		return nil, noCredentials()
+		return a.callers.connection(ctx)
 	case len(authorization) > 1:
 		return nil, badCredentials()
 	}
@@ -259,7 +189,14 @@ func (a *Access) Who(ctx context.Context, authorization []string, method string)
 	if len(credential) <= len(bearer) || !strings.EqualFold(credential[:len(bearer)], bearer) {
 		return nil, badCredentials()
 	}
-	return a.token(ctx, credential[len(bearer):])
+	return a.bearer(ctx, credential[len(bearer):])
+}
+
+func (a *Access) bearer(ctx context.Context, text string) (*Session, *problem.Error) {
+	if a.config.Bearers == nil || auth.LooksLikeToken(text) {
+		return a.Tokens.shown(ctx, text)
+	}
+	return a.callers.issued(ctx, text)
 }
 
 func (a *Access) node(credential, method string) (*Session, *problem.Error) {
@@ -274,48 +211,4 @@ func (a *Access) node(credential, method string) (*Session, *problem.Error) {
 		return nil, badCredentials()
 	}
 	return newSession(auth.Fellow(name)), nil
-}
-
-func (a *Access) token(ctx context.Context, text string) (*Session, *problem.Error) {
-	id, hash, err := auth.ParseToken(text)
-	if err != nil {
-		return nil, badCredentials()
-	}
-	if a.root != nil && a.rootHash.Equal(hash) {
-		return a.root, nil
-	}
-	s, seen := a.known(id)
-	now := time.Now()
-	if s == nil && now.Sub(seen) > lookAgain {
-		if a.lookFor(ctx) != nil {
-			return nil, notNow()
-		}
-		s, seen = a.known(id)
-	}
-	switch {
-	case s == nil || !s.hash.Equal(hash) || !s.Valid(now):
-		return nil, badCredentials()
-	case now.Sub(seen) > staleAfter:
-		return nil, notNow()
-	}
-	return s, nil
-}
-
-func (a *Access) known(id string) (*Session, time.Time) {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.byID[id], a.seen
-}
-
-// lookFor looks for a token that is not known, unless another call just has.
-func (a *Access) lookFor(ctx context.Context) error {
-	asked := time.Now()
-	a.reading.Lock()
-	defer a.reading.Unlock()
-	if _, seen := a.known(""); !seen.Before(asked) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookEvery)
-	defer cancel()
-	return a.lookNow(ctx)
 }

@@ -1,10 +1,11 @@
 package access
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/problem"
@@ -18,6 +19,8 @@ type NewToken struct {
 	Grants auth.Grants
 	Life   time.Duration // 0: the default
 	Never  bool          // it does not expire
+	// CallsPerSecond bounds its calls at each node; 0: as its maker's.
+	CallsPerSecond int
 }
 
 func badGrant(err error) *problem.Error {
@@ -25,7 +28,7 @@ func badGrant(err error) *problem.Error {
 }
 
 func beyondGrants() *problem.Error {
-	return &problem.Error{Kind: problem.Denied, Reason: "BEYOND_GRANTS", Message: "the token would do more than you may, or for longer"}
+	return &problem.Error{Kind: problem.Denied, Reason: "BEYOND_GRANTS", Message: "the token would do more than you may, for longer or more often"}
 }
 
 func noToken() *problem.Error {
@@ -33,13 +36,132 @@ func noToken() *problem.Error {
 }
 
 func tokenChanged() *problem.Error {
-	return &problem.Error{Kind: problem.Aborted, Reason: "VERSION_MISMATCH", Field: "id", Message: "the token was changed meanwhile"}
+	return &problem.Error{Kind: problem.Aborted, Reason: "VERSION_MISMATCH", Message: "it was changed meanwhile"}
+}
+
+// Tokens are those of the registry, and the root token, which is not in it.
+type Tokens struct {
+	registry *registry
+	failures *failures
+	root     *Session // nil without a root token
+	rootHash auth.Hash
+
+	mu   sync.RWMutex
+	byID map[string]*Session // guarded by mu
+}
+
+func newTokens(root auth.Secret, registry *registry, failures *failures) (*Tokens, error) {
+	ts := &Tokens{registry: registry, failures: failures, byID: make(map[string]*Session)}
+	if root.Empty() {
+		return ts, nil
+	}
+	_, hash, err := auth.ParseToken(root.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	ts.root, ts.rootHash = newSession(auth.Root()), hash
+	return ts, nil
+}
+
+func (ts *Tokens) kind() string { return kindToken }
+
+// learn replaces what is known. Sessions of tokens that are as they were go on; others end.
+func (ts *Tokens) learn(records []store.Record) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	next := make(map[string]*Session, len(records))
+	for i := range records {
+		r := &records[i]
+		if known := ts.byID[r.Name]; known != nil && known.version == r.Version {
+			next[r.Name] = known
+			continue
+		}
+		t, err := ts.open(r)
+		if err != nil {
+			ts.registry.log.Error("record of a token cannot be believed: it does not count", "token", r.Name, "err", err)
+			continue
+		}
+		s := ts.byID[r.Name]
+		if s == nil || !s.of(t) {
+			s = newSession(t.Principal())
+			s.hash = t.Hash
+		}
+		s.version = r.Version
+		next[r.Name] = s
+	}
+	for id, s := range ts.byID {
+		if next[id] != s {
+			s.end()
+		}
+	}
+	ts.byID = next
+}
+
+// open reads a token's record.
+func (ts *Tokens) open(r *store.Record) (*auth.Token, error) {
+	t := new(auth.Token)
+	if err := ts.registry.read(r, t); err != nil {
+		return nil, err
+	}
+	if t.ID != r.Name {
+		return nil, errors.New("it is that of another token")
+	}
+	return t, nil
+}
+
+// shown is whose a token is that somebody shows.
+func (ts *Tokens) shown(ctx context.Context, text string) (*Session, *problem.Error) {
+	id, hash, err := auth.ParseToken(text)
+	if err != nil {
+		return nil, badCredentials()
+	}
+	if ts.root != nil && ts.rootHash.Equal(hash) {
+		return ts.root, nil
+	}
+	s, seen := ts.known(id)
+	now := time.Now()
+	if s == nil {
+		if over := ts.failures.over(ctx, now); over != nil {
+			return nil, over
+		}
+		if ts.registry.lookFor(ctx) != nil {
+			return nil, notNow()
+		}
+		s, seen = ts.known(id)
+		now = time.Now()
+	}
+	switch {
+	case s == nil || !s.hash.Equal(hash) || !s.Valid(now):
+		return nil, badCredentials()
+	case now.Sub(seen) > staleAfter:
+		return nil, notNow()
+	}
+	return s, nil
+}
+
+// known is the session of a token, and when it was so; nil when there is none.
+func (ts *Tokens) known(id string) (*Session, time.Time) {
+	ts.mu.RLock()
+	s := ts.byID[id]
+	ts.mu.RUnlock()
+	return s, ts.registry.lastSeen()
+}
+
+// of is whose a token is that was shown before; nil when it does not count any more.
+func (ts *Tokens) of(id string, hash auth.Hash) *Session {
+	if ts.root != nil && id == "" && ts.rootHash.Equal(hash) {
+		return ts.root
+	}
+	if s, _ := ts.known(id); s != nil && s.hash.Equal(hash) {
+		return s
+	}
+	return nil
 }
 
 // Create makes a token for a maker, who must be allowed all that it is.
-func (a *Access) Create(ctx context.Context, maker *auth.Principal, n NewToken) (*auth.Token, auth.Secret, error) {
+func (ts *Tokens) Create(ctx context.Context, maker *auth.Principal, n NewToken) (*auth.Token, auth.Secret, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	t := &auth.Token{Name: n.Name, Namespace: maker.Namespace, Grants: n.Grants, Created: now, CreatedBy: maker.Name}
+	t := &auth.Token{Name: n.Name, Namespace: maker.Namespace, Grants: n.Grants, Created: now, CreatedBy: maker.Name, CallsPerSecond: cmp.Or(n.CallsPerSecond, maker.CallsPerSecond)}
 	switch {
 	case n.Life < 0 || n.Never && n.Life != 0:
 		return nil, auth.Secret{}, badGrant(errors.New("the life of a token is above 0, or it never expires"))
@@ -51,11 +173,11 @@ func (a *Access) Create(ctx context.Context, maker *auth.Principal, n NewToken) 
 			t.Expires = end
 		}
 	}
-	return a.keep(ctx, maker, t, now)
+	return ts.keep(ctx, maker, t, now)
 }
 
 // keep checks a token, gives it a secret and stores it.
-func (a *Access) keep(ctx context.Context, maker *auth.Principal, t *auth.Token, now time.Time) (*auth.Token, auth.Secret, error) {
+func (ts *Tokens) keep(ctx context.Context, maker *auth.Principal, t *auth.Token, now time.Time) (*auth.Token, auth.Secret, error) {
 	if err := t.Check(now); err != nil {
 		return nil, auth.Secret{}, badGrant(err)
 	}
@@ -64,50 +186,26 @@ func (a *Access) keep(ctx context.Context, maker *auth.Principal, t *auth.Token,
 	}
 	id, secret, hash := auth.NewToken()
 	t.ID, t.Hash = id, hash
-	if err := a.put(ctx, t, 0); err != nil {
+	if err := ts.put(ctx, t, 0); err != nil {
 		return nil, auth.Secret{}, err
 	}
 	return t, secret, nil
 }
 
 // put stores a token and makes it count here.
-func (a *Access) put(ctx context.Context, t *auth.Token, version int64) error {
-	value, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	if len(a.config.Keys) > 0 {
-		value = a.config.Keys[0].Seal(kindToken, t.ID, value)
-	}
-	_, err = a.registry.PutRecord(ctx, store.Record{Kind: kindToken, Name: t.ID, Version: version, Value: value})
-	return a.changed(ctx, err)
-}
-
-// changed is the end of every change.
-func (a *Access) changed(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(err, store.ErrVersion):
-		return tokenChanged()
-	case errors.Is(err, store.ErrRegistryFull):
-		return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_TOKENS", Message: "there are as many tokens as there may be"}
-	case errors.Is(err, store.ErrBadRecord):
-		return badGrant(err)
-	case err != nil:
-		return problem.AsError(err)
-	}
-	_ = a.look(ctx) // the next look sees it, too
-	return nil
+func (ts *Tokens) put(ctx context.Context, t *auth.Token, version int64) error {
+	return ts.registry.changed(ctx, ts.registry.write(ctx, kindToken, t.ID, version, t))
 }
 
 // List returns the tokens that a principal could have made, the oldest first.
-func (a *Access) List(ctx context.Context, by *auth.Principal) ([]*auth.Token, error) {
-	records, _, err := a.registry.Records(ctx, kindToken)
+func (ts *Tokens) List(ctx context.Context, by *auth.Principal) ([]*auth.Token, error) {
+	records, _, err := ts.registry.Records(ctx, kindToken)
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
 	var all []*auth.Token
 	for i := range records {
-		if t, err := a.open(&records[i]); err == nil && by.Grants.Cover(t.Grants) {
+		if t, err := ts.open(&records[i]); err == nil && by.Grants.Cover(t.Grants) {
 			all = append(all, t)
 		}
 	}
@@ -117,8 +215,8 @@ func (a *Access) List(ctx context.Context, by *auth.Principal) ([]*auth.Token, e
 
 // find returns a token that a principal may change: one that it could have made, or its own.
 // Others are not there.
-func (a *Access) find(ctx context.Context, by *auth.Principal, id string) (*auth.Token, int64, error) {
-	records, _, err := a.registry.Records(ctx, kindToken)
+func (ts *Tokens) find(ctx context.Context, by *auth.Principal, id string) (*auth.Token, int64, error) {
+	records, _, err := ts.registry.Records(ctx, kindToken)
 	if err != nil {
 		return nil, 0, problem.AsError(err)
 	}
@@ -126,7 +224,7 @@ func (a *Access) find(ctx context.Context, by *auth.Principal, id string) (*auth
 	if i < 0 {
 		return nil, 0, noToken()
 	}
-	t, err := a.open(&records[i])
+	t, err := ts.open(&records[i])
 	if err != nil || by.ID != t.ID && !by.Grants.Cover(t.Grants) {
 		return nil, 0, noToken()
 	}
@@ -134,8 +232,8 @@ func (a *Access) find(ctx context.Context, by *auth.Principal, id string) (*auth
 }
 
 // Rotate makes a token that takes the place of another one, which ends after the overlap.
-func (a *Access) Rotate(ctx context.Context, by *auth.Principal, id string, overlap time.Duration) (*auth.Token, auth.Secret, error) {
-	old, version, err := a.find(ctx, by, id)
+func (ts *Tokens) Rotate(ctx context.Context, by *auth.Principal, id string, overlap time.Duration) (*auth.Token, auth.Secret, error) {
+	old, version, err := ts.find(ctx, by, id)
 	if err != nil {
 		return nil, auth.Secret{}, err
 	}
@@ -154,7 +252,7 @@ func (a *Access) Rotate(ctx context.Context, by *auth.Principal, id string, over
 			next.Expires = end
 		}
 	}
-	made, secret, err := a.keep(ctx, by, &next, now)
+	made, secret, err := ts.keep(ctx, by, &next, now)
 	if err != nil {
 		return nil, auth.Secret{}, err
 	}
@@ -162,14 +260,14 @@ func (a *Access) Rotate(ctx context.Context, by *auth.Principal, id string, over
 		old.Expires = end
 	}
 	old.Successor = made.ID
-	return made, secret, a.put(ctx, old, version)
+	return made, secret, ts.put(ctx, old, version)
 }
 
 // Revoke ends a token.
-func (a *Access) Revoke(ctx context.Context, by *auth.Principal, id string) error {
-	_, version, err := a.find(ctx, by, id)
+func (ts *Tokens) Revoke(ctx context.Context, by *auth.Principal, id string) error {
+	_, version, err := ts.find(ctx, by, id)
 	if err != nil {
 		return err
 	}
-	return a.changed(ctx, a.registry.DeleteRecord(ctx, kindToken, id, version))
+	return ts.registry.changed(ctx, ts.registry.DeleteRecord(ctx, kindToken, id, version))
 }

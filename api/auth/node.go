@@ -104,7 +104,7 @@ func (k ClusterKey) Open(kind, name string, sealed []byte) ([]byte, bool) {
 // once: those that were used are remembered until they are too old.
 type Nodes struct {
 	self string
-	keys []ClusterKey
+	keys *ClusterKeys
 
 	mu        sync.Mutex
 	used, old map[string]bool // nonces, of this span and the one before; guarded by mu
@@ -112,7 +112,7 @@ type Nodes struct {
 }
 
 // NewNodes is for the node self.
-func NewNodes(self string, keys []ClusterKey) *Nodes {
+func NewNodes(self string, keys *ClusterKeys) *Nodes {
 	return &Nodes{self: self, keys: keys, used: make(map[string]bool)}
 }
 
@@ -120,7 +120,7 @@ func NewNodes(self string, keys []ClusterKey) *Nodes {
 func (n *Nodes) Verify(credential, method string, now time.Time) (string, error) {
 	fields := strings.Split(strings.TrimPrefix(credential, NodeScheme), ".")
 	err := ErrBadNode
-	for _, k := range n.keys {
+	for _, k := range n.keys.All() {
 		var node string
 		if node, err = k.verify(fields, n.self, method, now); err == nil {
 			return node, n.use(fields[3], now)

@@ -29,7 +29,7 @@ func TestNodesKnowEachOtherByTheirKey(t *testing.T) {
 		"empty":               {NodeScheme, method, noon, ErrBadNode},
 		"another node's name": {strings.Replace(good(), text64("a"), text64("z"), 1), method, noon, ErrBadNode},
 	} {
-		node, err := NewNodes("b", []ClusterKey{NewClusterKey([]byte("an older key....")), key}).Verify(c.credential, c.method, c.at)
+		node, err := NewNodes("b", NewClusterKeys(NewClusterKey([]byte("an older key....")), key)).Verify(c.credential, c.method, c.at)
 		if !errors.Is(err, c.want) || err == nil && node != "a" {
 			t.Errorf("%s: %q, %v; want %v", what, node, err, c.want)
 		}
@@ -38,7 +38,7 @@ func TestNodesKnowEachOtherByTheirKey(t *testing.T) {
 
 func TestCredentialsOfNodesCountOnce(t *testing.T) {
 	key := NewClusterKey([]byte("0123456789abcdef"))
-	n, at := NewNodes("b", []ClusterKey{key}), noon
+	n, at := NewNodes("b", NewClusterKeys(key)), noon
 	first := key.Sign("a", "b", "/m", at)
 	if _, err := n.Verify(first, "/m", at); err != nil {
 		t.Fatal(err)

@@ -9,13 +9,15 @@ import (
 type Kind uint8
 
 const (
-	KindLocal Kind = iota + 1 // by calling a server that listens on loopback only, without authentication
-	KindRoot                  // by the root token
-	KindToken                 // by a token that was made
-	KindNode                  // as a node of the fleet
+	KindLocal       Kind = iota + 1 // by calling a server that listens on loopback only, without authentication
+	KindRoot                        // by the root token
+	KindToken                       // by a token that was made
+	KindNode                        // as a node of the fleet
+	KindCertificate                 // by a certificate of its connection
+	KindIssuer                      // by a token of an issuer
 )
 
-var kindNames = [...]string{KindLocal: "local", KindRoot: "root", KindToken: "token", KindNode: "node"}
+var kindNames = [...]string{KindLocal: "local", KindRoot: "root", KindToken: "token", KindNode: "node", KindCertificate: "certificate", KindIssuer: "oidc"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
@@ -28,10 +30,12 @@ func (k Kind) String() string {
 type Principal struct {
 	Kind      Kind
 	ID        string // of its token; may be empty
-	Name      string // of the token or the node
+	Name      string // of the token or the node, or in a certificate; of an issuer's token who signed it and whose it is
 	Namespace string
 	Grants    Grants
 	Expires   time.Time // zero: never
+
+	CallsPerSecond int // at each node; 0: no bound
 }
 
 // Local is whoever calls a server without authentication.

@@ -43,6 +43,20 @@ type Rule struct {
 	Where  Where
 }
 
+// Audited reports whether calls change what others rely on, or who may do what: those are
+// written down where a server keeps an audit log.
+func (r *Rule) Audited() bool {
+	return r.Verbs&(Operate|Admin) != 0 && r.Verbs&Read == 0
+}
+
+// settling are the methods by which work that was taken is finished. They are never too many.
+var settling = []string{"Subscribe", "Ack", "Nack", "Extend", "Settle"}
+
+// Settles reports whether a method finishes work that was taken.
+func (r *Rule) Settles() bool {
+	return r.Verbs.Has(Work) && slices.Contains(settling, r.Method[strings.LastIndexByte(r.Method, '/')+1:])
+}
+
 // services with the rules of their methods, which are one line each.
 var services = map[string][]Rule{
 	"ddq.v1.DelayQueueService": {
@@ -98,6 +112,8 @@ var services = map[string][]Rule{
 		{"GetSchedule", Read, Topic},
 		{"ListSchedules", Read, Shown},
 		{"PreviewSchedule", Read, Topic},
+		{"Forecast", Read, Topic},
+		{"DryRun", Read, Topic},
 		{"DeleteSchedule", Operate, Topic},
 		{"PauseSchedule", Operate, Topic},
 		{"ResumeSchedule", Operate, Topic},
@@ -110,6 +126,25 @@ var services = map[string][]Rule{
 		{"ListCalendars", 0, Anyone},
 		{"DeleteCalendar", Admin, Fleet},
 	},
+	// Whoever submits a workflow needs to enqueue on the topics of all its steps, too: the handler
+	// asks for that.
+	"ddq.v1.WorkflowService": {
+		{"SubmitWorkflow", Enqueue, Topic},
+		{"SubmitWorkflows", Enqueue, Each},
+		{"GetWorkflow", Read, Topic},
+		{"ListSteps", Read, Topic},
+		{"GetStepResults", Payload | Work, Topic},
+		{"ListWorkflows", Read, Shown},
+		{"CancelWorkflow", Enqueue, Topic},
+		{"SignalWorkflow", Enqueue, Topic},
+		{"RetryWorkflow", Operate, Topic},
+		{"SkipStep", Operate, Topic},
+		{"PauseWorkflow", Operate, Topic},
+		{"ResumeWorkflow", Operate, Topic},
+		{"DeleteWorkflow", Operate, Topic},
+		{"WaitWorkflow", Read | Enqueue, Topic},
+		{"WatchWorkflow", Read, Topic},
+	},
 	// What is known of recipients goes into payloads.
 	"ddq.v1.AudienceService": {
 		{"CreateAudience", Operate, Whole},
@@ -120,6 +155,10 @@ var services = map[string][]Rule{
 		{"DeleteRecipients", Operate, Whole},
 		{"GetRecipient", Payload, Whole},
 		{"ListRecipients", Payload, Whole},
+		{"PreviewAudience", Payload, Whole},
+		{"ListRuns", Read, Whole},
+		{"GetRun", Read, Whole},
+		{"CancelRun", Operate, Whole},
 		{"BeginReplacement", Operate, Whole},
 		{"EndReplacement", Operate, Whole},
 	},
@@ -129,6 +168,9 @@ var services = map[string][]Rule{
 		{"ListTokens", Admin, Namespace},
 		{"RotateToken", Admin, Namespace},
 		{"RevokeToken", Admin, Namespace},
+		{"PutBinding", Admin, Namespace},
+		{"ListBindings", Admin, Namespace},
+		{"DeleteBinding", Admin, Namespace},
 	},
 	"ddq.v1.PeerService": {
 		{"Notify", Node, Fleet},

@@ -33,6 +33,7 @@ const (
 	maxLife     = 10 * 365 * 24 * time.Hour
 	maxName     = 128
 	maxGrants   = 100
+	maxCalls    = 1_000_000
 )
 
 // ErrBadToken is of text that cannot be a token: not its form, or not its checksum.
@@ -53,6 +54,8 @@ type Token struct {
 	CreatedBy string    `json:"created_by"`
 	Expires   time.Time `json:"expires,omitzero"` // zero: never
 	Successor string    `json:"successor,omitzero"`
+
+	CallsPerSecond int `json:"calls_per_second,omitzero"` // at each node; 0: no bound
 }
 
 // NewToken makes the secret of a token, and its id and hash. The secret is kept nowhere.
@@ -129,7 +132,7 @@ func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now
 
 // Principal is who calls with t.
 func (t *Token) Principal() *Principal {
-	return &Principal{Kind: KindToken, ID: t.ID, Name: t.Name, Namespace: t.Namespace, Grants: t.Grants, Expires: t.Expires}
+	return &Principal{Kind: KindToken, ID: t.ID, Name: t.Name, Namespace: t.Namespace, Grants: t.Grants, Expires: t.Expires, CallsPerSecond: t.CallsPerSecond}
 }
 
 // Check says what is wrong with a token that is to be made at now.
@@ -137,6 +140,8 @@ func (t *Token) Check(now time.Time) error {
 	switch {
 	case t.Name == "" || len(t.Name) > maxName || !utf8.ValidString(t.Name):
 		return fmt.Errorf("the name is 1 to %d bytes of UTF-8", maxName)
+	case t.CallsPerSecond < 0 || t.CallsPerSecond > maxCalls:
+		return fmt.Errorf("calls a second are 1 to %d", maxCalls)
 	case len(t.Grants) == 0:
 		return errors.New("no grants: a token that may do nothing")
 	case len(t.Grants) > maxGrants:
@@ -154,8 +159,9 @@ func (t *Token) Check(now time.Time) error {
 	return nil
 }
 
-// Within reports whether a token gives no more than its maker has, and no longer.
+// Within reports whether a token gives no more than its maker has, no longer and no more often.
 func (t *Token) Within(maker *Principal) bool {
 	outlives := !maker.Expires.IsZero() && (t.Expires.IsZero() || t.Expires.After(maker.Expires))
-	return !outlives && maker.Grants.Cover(t.Grants)
+	outruns := maker.CallsPerSecond > 0 && (t.CallsPerSecond == 0 || t.CallsPerSecond > maker.CallsPerSecond)
+	return !outlives && !outruns && maker.Grants.Cover(t.Grants)
 }

@@ -3,6 +3,7 @@ package auth
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,14 @@ func (v Verbs) Names() []string {
 }
 
 func (v Verbs) String() string { return strings.Join(v.Names(), ",") }
+
+// VerbNamed returns the verb alone that Names calls so; none when there is no such verb.
+func VerbNamed(name string) Verbs {
+	if i := slices.Index(verbNames[:], name); i >= 0 {
+		return 1 << i
+	}
+	return 0
+}
 
 // ParseVerb returns the verbs of the role of that name, or the verb. Admin is the role, since
 // nobody wants the verb alone.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -22,12 +22,14 @@ type Grant struct {
 
 // Principal is who a server takes the caller for.
 type Principal struct {
-	Kind           string    `json:"kind"` // local, root, token or node
+	Kind           string    `json:"kind"` // local, root, token, node, certificate or oidc
 	Name           string    `json:"name"`
 	ID             string    `json:"id,omitempty"` // of its token
 	Grants         []Grant   `json:"grants"`
 	Expires        time.Time `json:"expires,omitzero"` // zero: never
 	Authentication bool      `json:"authentication"`   // the server asks callers who they are
+	// CallsPerSecond bounds its calls at each node; 0: no bound.
+	CallsPerSecond int `json:"calls_per_second,omitempty"`
 }
 
 // Token is what a server knows of a token. It does not know its secret.
@@ -39,6 +41,8 @@ type Token struct {
 	CreatedBy string    `json:"created_by"`
 	Expires   time.Time `json:"expires,omitzero"` // zero: never
 	Successor string    `json:"successor,omitempty"`
+	// CallsPerSecond bounds its calls at each node; 0: no bound.
+	CallsPerSecond int `json:"calls_per_second,omitempty"`
 }
 
 // NewToken is a token that is to be made.
@@ -47,15 +51,8 @@ type NewToken struct {
 	Grants []Grant
 	Life   time.Duration // defaults to 90 days
 	Never  bool          // it does not expire
-}
-
-// answerOf makes a call and returns its answer.
-func answerOf[Q, A any](ctx context.Context, c *caller, s safety, call func(context.Context, Q, ...grpc.CallOption) (*A, error), q Q) (a *A, err error) {
-	err = c.do(ctx, s, func(ctx context.Context) error {
-		a, err = call(ctx, q)
-		return err
-	})
-	return a, err
+	// CallsPerSecond bounds its calls at each node, but for those that settle. 0: as the caller's.
+	CallsPerSecond int
 }
 
 // Access are the calls about who calls and about tokens. A Client has them.
@@ -70,15 +67,12 @@ func (c *Access) WhoAmI(ctx context.Context) (Principal, error) {
 	if err != nil {
 		return Principal{}, err
 	}
-	return Principal{r.Kind, r.Name, r.Id, grantsOf(r.Grants), timeOf(r.ExpireTime), r.Authentication}, nil
+	return Principal{r.Kind, r.Name, r.Id, grantsOf(r.Grants), wire.Time(r.ExpireTime), r.Authentication, int(r.CallsPerSecond)}, nil
 }
 
 // CreateToken makes a token, and returns its secret, which cannot be had again.
 func (c *Access) CreateToken(ctx context.Context, n NewToken) (Token, string, error) {
-	req := &ddqv1.CreateTokenRequest{Name: n.Name, NeverExpires: n.Never}
-	for _, g := range n.Grants {
-		req.Grants = append(req.Grants, &ddqv1.Grant{Verbs: g.Verbs, Namespace: g.Namespace, Topics: g.Topics})
-	}
+	req := &ddqv1.CreateTokenRequest{Name: n.Name, Grants: grantsTo(n.Grants), NeverExpires: n.Never, CallsPerSecond: int32(n.CallsPerSecond)}
 	if n.Life != 0 {
 		req.Life = durationpb.New(n.Life)
 	}
@@ -95,11 +89,7 @@ func (c *Access) ListTokens(ctx context.Context) ([]Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Token
-	for _, t := range r.Tokens {
-		all = append(all, tokenOf(t))
-	}
-	return all, nil
+	return listOf(r.Tokens, tokenOf), nil
 }
 
 // RotateToken makes a token with the grants of another one, which ends after the overlap.
@@ -118,7 +108,7 @@ func (c *Access) RevokeToken(ctx context.Context, id string) error {
 }
 
 func tokenOf(t *ddqv1.Token) Token {
-	return Token{t.GetId(), t.GetName(), grantsOf(t.GetGrants()), timeOf(t.GetCreateTime()), t.GetCreatedBy(), timeOf(t.GetExpireTime()), t.GetSuccessor()}
+	return Token{t.GetId(), t.GetName(), grantsOf(t.GetGrants()), wire.Time(t.GetCreateTime()), t.GetCreatedBy(), wire.Time(t.GetExpireTime()), t.GetSuccessor(), int(t.GetCallsPerSecond())}
 }
 
 func grantsOf(from []*ddqv1.Grant) []Grant {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -22,10 +23,7 @@ const (
 
 // String returns the outcome in lower case, such as "hold_expired".
 func (o AttemptOutcome) String() string {
-	if o == AttemptRunning {
-		return "running"
-	}
-	return lowerName(ddqv1.AttemptOutcome(o).String(), "ATTEMPT_OUTCOME_")
+	return wire.WordOr(ddqv1.AttemptOutcome(o).String(), "ATTEMPT_OUTCOME_", "running")
 }
 
 // Attempt is one delivery of a task. Times that are not known are zero.
@@ -55,8 +53,8 @@ func attemptsFrom(list []*ddqv1.Attempt) []Attempt {
 			Number:  int(a.GetNumber()),
 			Worker:  a.GetWorker(),
 			Node:    a.GetNode(),
-			Started: timeOf(a.GetStartedAt()),
-			Ended:   timeOf(a.GetEndedAt()),
+			Started: wire.Time(a.GetStartedAt()),
+			Ended:   wire.Time(a.GetEndedAt()),
 			Outcome: AttemptOutcome(a.GetOutcome()),
 			Error:   a.GetError(),
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -54,8 +55,8 @@ type AudienceStatus struct {
 
 // ZoneCount is how many recipients a zone has.
 type ZoneCount struct {
-	Zone       string
-	Recipients int64
+	Zone       string `json:"zone"`
+	Recipients int64  `json:"recipients"`
 }
 
 // AudienceTarget is the audience of a schedule.
@@ -82,7 +83,7 @@ const (
 
 // String returns the word of the command line, such as "defer".
 func (q QuietPolicy) String() string {
-	return lowerName(ddqv1.QuietPolicy(q).String(), "QUIET_POLICY_")
+	return wire.Word(ddqv1.QuietPolicy(q).String(), "QUIET_POLICY_")
 }
 
 func (t *AudienceTarget) wire() *ddqv1.AudienceTarget {
@@ -90,7 +91,7 @@ func (t *AudienceTarget) wire() *ddqv1.AudienceTarget {
 		return nil
 	}
 	w := &ddqv1.AudienceTarget{
-		Name: t.Name, Kind: t.Kind, WindowMs: millis(t.Window), GrainMs: millis(t.Grain), SpreadFrom: t.SpreadFrom,
+		Name: t.Name, Kind: t.Kind, WindowMs: wire.Millis(t.Window), GrainMs: wire.Millis(t.Grain), SpreadFrom: t.SpreadFrom,
 		Quiet: ddqv1.QuietPolicy(t.Quiet), Rotate: t.Rotate,
 	}
 	if t.Untracked {
@@ -104,13 +105,13 @@ func targetFrom(w *ddqv1.AudienceTarget) *AudienceTarget {
 		return nil
 	}
 	return &AudienceTarget{
-		Name: w.GetName(), Kind: w.GetKind(), Window: duration(w.GetWindowMs()), Grain: duration(w.GetGrainMs()), SpreadFrom: w.SpreadFrom,
+		Name: w.GetName(), Kind: w.GetKind(), Window: wire.Duration(w.GetWindowMs()), Grain: wire.Duration(w.GetGrainMs()), SpreadFrom: w.SpreadFrom,
 		Quiet: QuietPolicy(w.GetQuiet()), Rotate: w.GetRotate(), Untracked: w.Track != nil && !w.GetTrack(),
 	}
 }
 
 func (a *Audience) wire() *ddqv1.Audience {
-	w := &ddqv1.Audience{Name: a.Name, Shards: int32Of(a.Shards), FallbackZone: a.FallbackZone}
+	w := &ddqv1.Audience{Name: a.Name, Shards: wire.Int32(a.Shards), FallbackZone: a.FallbackZone}
 	for _, k := range a.Kinds {
 		w.Kinds = append(w.Kinds, &ddqv1.AudienceKind{Name: k.Name, Off: k.Off})
 	}
@@ -118,7 +119,7 @@ func (a *Audience) wire() *ddqv1.Audience {
 }
 
 func audienceFrom(w *ddqv1.Audience) Audience {
-	a := Audience{Name: w.GetName(), Shards: int(w.GetShards()), FallbackZone: w.GetFallbackZone(), CreatedAt: timeOf(w.GetCreateTime())}
+	a := Audience{Name: w.GetName(), Shards: int(w.GetShards()), FallbackZone: w.GetFallbackZone(), CreatedAt: wire.Time(w.GetCreateTime())}
 	for _, k := range w.GetKinds() {
 		a.Kinds = append(a.Kinds, AudienceKind{Name: k.GetName(), Off: k.GetOff()})
 	}
@@ -150,51 +151,35 @@ type Audiences struct {
 // CreateAudience creates an audience. The same again changes nothing; ErrExists when there
 // is another one of that name.
 func (c *Audiences) CreateAudience(ctx context.Context, a Audience) (made Audience, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.audiences.CreateAudience(ctx, &ddqv1.CreateAudienceRequest{Audience: a.wire()})
-		made = audienceFrom(reply.GetAudience())
-		return err
-	})
-	return made, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.CreateAudience, &ddqv1.CreateAudienceRequest{Audience: a.wire()})
+	return audienceFrom(reply.GetAudience()), err
 }
 
 // DescribeAudience returns an audience and counts its recipients.
 func (c *Audiences) DescribeAudience(ctx context.Context, name string) (status AudienceStatus, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.audiences.DescribeAudience(ctx, &ddqv1.DescribeAudienceRequest{Name: name})
-		status = AudienceStatus{
-			Audience: audienceFrom(reply.GetAudience()), Recipients: reply.GetRecipients(), Runs: reply.GetRuns(), Replacing: reply.GetReplacing(),
-		}
-		for _, z := range reply.GetZones() {
-			status.Zones = append(status.Zones, ZoneCount{Zone: z.GetZone(), Recipients: z.GetRecipients()})
-		}
-		return err
-	})
+	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.DescribeAudience, &ddqv1.DescribeAudienceRequest{Name: name})
+	status = AudienceStatus{
+		Audience: audienceFrom(reply.GetAudience()), Recipients: reply.GetRecipients(), Runs: reply.GetRuns(), Replacing: reply.GetReplacing(),
+	}
+	for _, z := range reply.GetZones() {
+		status.Zones = append(status.Zones, ZoneCount{Zone: z.GetZone(), Recipients: z.GetRecipients()})
+	}
 	return status, err
 }
 
 // ListAudiences goes through all audiences by name. The sequence ends with the first error.
 func (c *Audiences) ListAudiences(ctx context.Context) iter.Seq2[Audience, error] {
-	return pages(func(token string) (list []Audience, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.audiences.ListAudiences(ctx, &ddqv1.ListAudiencesRequest{PageSize: pageSize, PageToken: token})
-			list, next = nil, reply.GetNextPageToken()
-			for _, a := range reply.GetAudiences() {
-				list = append(list, audienceFrom(a))
-			}
-			return err
-		})
-		return list, next, err
+	return pages(func(token string) ([]Audience, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.ListAudiences, &ddqv1.ListAudiencesRequest{PageSize: pageSize, PageToken: token})
+		return listOf(reply.GetAudiences(), audienceFrom), reply.GetNextPageToken(), err
 	})
 }
 
 // DeleteAudience deletes an audience and its recipients. It refuses one that a schedule has,
 // and one of which a run has not ended.
 func (c *Audiences) DeleteAudience(ctx context.Context, name string) error {
-	return c.do(ctx, idempotent, func(ctx context.Context) error {
-		_, err := c.audiences.DeleteAudience(ctx, &ddqv1.DeleteAudienceRequest{Name: name})
-		return err
-	})
+	_, err := answerOf(ctx, c.caller, idempotent, c.audiences.DeleteAudience, &ddqv1.DeleteAudienceRequest{Name: name})
+	return err
 }
 
 // RecipientOutcome is what became of a recipient.
@@ -210,7 +195,7 @@ const (
 
 // String returns the outcome in lower case, such as "added".
 func (o RecipientOutcome) String() string {
-	return lowerName(ddqv1.RecipientOutcome(o).String(), "RECIPIENT_OUTCOME_")
+	return wire.Word(ddqv1.RecipientOutcome(o).String(), "RECIPIENT_OUTCOME_")
 }
 
 // RecipientResult is what became of one recipient of a call. Err is nil, or an *Error.
@@ -227,22 +212,16 @@ func (c *Audiences) PutRecipients(ctx context.Context, audience string, generati
 	for i := range recipients {
 		r.Recipients = append(r.Recipients, recipients[i].wire())
 	}
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.audiences.PutRecipients(ctx, r)
-		results = recipientResults(reply.GetResults())
-		return err
-	})
+	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.PutRecipients, r)
+	results = recipientResults(reply.GetResults())
 	return results, checkResults(err, len(results), len(recipients))
 }
 
 // DeleteRecipients removes up to 1,000 recipients: RecipientRemoved, or RecipientSame of those
 // that are none.
 func (c *Audiences) DeleteRecipients(ctx context.Context, audience string, ids []string) (results []RecipientResult, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.audiences.DeleteRecipients(ctx, &ddqv1.DeleteRecipientsRequest{Audience: audience, Ids: ids})
-		results = recipientResults(reply.GetResults())
-		return err
-	})
+	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.DeleteRecipients, &ddqv1.DeleteRecipientsRequest{Audience: audience, Ids: ids})
+	results = recipientResults(reply.GetResults())
 	return results, checkResults(err, len(results), len(ids))
 }
 
@@ -267,27 +246,16 @@ func recipientResults(list []*ddqv1.RecipientResult) []RecipientResult {
 
 // GetRecipient returns a recipient. ErrNotFound when there is none.
 func (c *Audiences) GetRecipient(ctx context.Context, audience, id string) (found Recipient, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.audiences.GetRecipient(ctx, &ddqv1.GetRecipientRequest{Audience: audience, Id: id})
-		found = recipientFrom(reply.GetRecipient())
-		return err
-	})
-	return found, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.GetRecipient, &ddqv1.GetRecipientRequest{Audience: audience, Id: id})
+	return recipientFrom(reply.GetRecipient()), err
 }
 
 // ListRecipients goes through the recipients of an audience, of one zone unless that is
 // empty, in no particular order. The sequence ends with the first error.
 func (c *Audiences) ListRecipients(ctx context.Context, audience, zone string) iter.Seq2[Recipient, error] {
-	return pages(func(token string) (list []Recipient, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.audiences.ListRecipients(ctx, &ddqv1.ListRecipientsRequest{Audience: audience, Zone: zone, PageSize: 1000, PageToken: token})
-			list, next = nil, reply.GetNextPageToken()
-			for _, r := range reply.GetRecipients() {
-				list = append(list, recipientFrom(r))
-			}
-			return err
-		})
-		return list, next, err
+	return pages(func(token string) ([]Recipient, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.ListRecipients, &ddqv1.ListRecipientsRequest{Audience: audience, Zone: zone, PageSize: 1000, PageToken: token})
+		return listOf(reply.GetRecipients(), recipientFrom), reply.GetNextPageToken(), err
 	})
 }
 
@@ -295,21 +263,13 @@ func (c *Audiences) ListRecipients(ctx context.Context, audience, zone string) i
 // stays when EndReplacement ends it. Nothing is removed before. One that was under way is
 // over.
 func (c *Audiences) BeginReplacement(ctx context.Context, audience string) (generation int64, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.audiences.BeginReplacement(ctx, &ddqv1.BeginReplacementRequest{Audience: audience})
-		generation = reply.GetGeneration()
-		return err
-	})
-	return generation, err
+	reply, err := answerOf(ctx, c.caller, once, c.audiences.BeginReplacement, &ddqv1.BeginReplacementRequest{Audience: audience})
+	return reply.GetGeneration(), err
 }
 
 // EndReplacement removes the recipients that were not put since the replacement began, and
 // returns how many. Repeated, it goes on where it was.
 func (c *Audiences) EndReplacement(ctx context.Context, audience string, generation int64) (removed int64, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.audiences.EndReplacement(ctx, &ddqv1.EndReplacementRequest{Audience: audience, Generation: generation})
-		removed = reply.GetRemoved()
-		return err
-	})
-	return removed, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.EndReplacement, &ddqv1.EndReplacementRequest{Audience: audience, Generation: generation})
+	return reply.GetRemoved(), err
 }

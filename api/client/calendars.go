@@ -38,45 +38,28 @@ func (c *Calendars) PutCalendar(ctx context.Context, calendar Calendar) (put Sch
 	for _, s := range calendar.Spans {
 		w.Spans = append(w.Spans, &ddqv1.CalendarSpan{From: s.From, To: s.To})
 	}
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.PutCalendar(ctx, &ddqv1.PutCalendarRequest{Calendar: w})
-		put = SchedulePut{Version: reply.GetVersion(), Outcome: PutOutcome(reply.GetOutcome())}
-		return err
-	})
-	return put, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.PutCalendar, &ddqv1.PutCalendarRequest{Calendar: w})
+	return SchedulePut{Version: reply.GetVersion(), Outcome: PutOutcome(reply.GetOutcome())}, err
 }
 
 // GetCalendar returns a calendar.
 func (c *Calendars) GetCalendar(ctx context.Context, name string) (calendar Calendar, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.GetCalendar(ctx, &ddqv1.GetCalendarRequest{Name: name})
-		calendar = calendarFrom(reply.GetCalendar())
-		return err
-	})
-	return calendar, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.GetCalendar, &ddqv1.GetCalendarRequest{Name: name})
+	return calendarFrom(reply.GetCalendar()), err
 }
 
 // ListCalendars goes through the calendars by name. The sequence ends with the first error.
 func (c *Calendars) ListCalendars(ctx context.Context) iter.Seq2[Calendar, error] {
-	return pages(func(token string) (all []Calendar, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.schedules.ListCalendars(ctx, &ddqv1.ListCalendarsRequest{PageSize: pageSize, PageToken: token})
-			all, next = nil, reply.GetNextPageToken()
-			for _, w := range reply.GetCalendars() {
-				all = append(all, calendarFrom(w))
-			}
-			return err
-		})
-		return all, next, err
+	return pages(func(token string) ([]Calendar, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.ListCalendars, &ddqv1.ListCalendarsRequest{PageSize: pageSize, PageToken: token})
+		return listOf(reply.GetCalendars(), calendarFrom), reply.GetNextPageToken(), err
 	})
 }
 
 // DeleteCalendar deletes a calendar. ErrPrecondition while a schedule names it.
 func (c *Calendars) DeleteCalendar(ctx context.Context, name string) error {
-	return c.do(ctx, once, func(ctx context.Context) error {
-		_, err := c.schedules.DeleteCalendar(ctx, &ddqv1.DeleteCalendarRequest{Name: name})
-		return err
-	})
+	_, err := answerOf(ctx, c.caller, once, c.schedules.DeleteCalendar, &ddqv1.DeleteCalendarRequest{Name: name})
+	return err
 }
 
 func calendarFrom(w *ddqv1.Calendar) Calendar {

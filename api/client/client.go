@@ -6,7 +6,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/ddq-io/ddq/api/codec"
+	"github.com/ddq-io/ddq/api/client/internal/conn"
+	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -21,6 +22,7 @@ type Client struct {
 	Schedules
 	Calendars
 	Audiences
+	Workflows
 	Access
 	Fleet
 
@@ -32,8 +34,8 @@ type Client struct {
 
 // New returns a client over a connection that stays the caller's: Close leaves
 // it open. Credentials and DialOptions of cfg are not used.
-func New(conn grpc.ClientConnInterface, cfg Config) *Client {
-	coded := codedConn{conn}
+func New(cc grpc.ClientConnInterface, cfg Config) *Client {
+	coded := conn.Coded{ClientConnInterface: cc}
 	queue, admin := ddqv1.NewDelayQueueServiceClient(coded), ddqv1.NewAdminServiceClient(coded)
 	schedules := ddqv1.NewScheduleServiceClient(coded)
 	calls := &caller{cfg: cfg.withDefaults()}
@@ -44,15 +46,16 @@ func New(conn grpc.ClientConnInterface, cfg Config) *Client {
 		Schedules:   Schedules{calls, schedules},
 		Calendars:   Calendars{calls, schedules},
 		Audiences:   Audiences{calls, ddqv1.NewAudienceServiceClient(coded)},
+		Workflows:   Workflows{calls, ddqv1.NewWorkflowServiceClient(coded)},
 		Access:      Access{calls, ddqv1.NewAccessServiceClient(coded)},
 		Fleet:       Fleet{calls, admin},
 		caller:      calls,
-		conn:        conn,
+		conn:        cc,
 	}
 	if cfg.Unary {
-		c.sender = &unary{queue: queue}
+		c.sender = &sender.Unary{Queue: queue}
 	} else {
-		c.sender = newPipeline(queue, c.cfg.Timeout)
+		c.sender = sender.NewPipeline(queue, c.cfg.Timeout)
 	}
 	c.close = sync.OnceValue(c.shut)
 	return c
@@ -69,22 +72,9 @@ func (c *Client) Close() error { return c.close() }
 func (c *Client) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.Timeout)
 	defer cancel()
-	c.sender.close(ctx)
+	c.sender.Close(ctx)
 	if c.own == nil {
 		return nil
 	}
 	return c.own.Close()
-}
-
-// codedConn makes every call use ddq's codec, also on a caller's connection.
-type codedConn struct{ grpc.ClientConnInterface }
-
-var useCodec = grpc.ForceCodecV2(codec.Proto)
-
-func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return c.ClientConnInterface.Invoke(ctx, method, args, reply, append(opts, useCodec)...)
-}
-
-func (c codedConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return c.ClientConnInterface.NewStream(ctx, desc, method, append(opts, useCodec)...)
 }

@@ -5,10 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 )
 
 // Config says how a Client talks to the server. The zero value works.
@@ -35,6 +32,12 @@ type Config struct {
 	// later. Negative turns repeating off. Defaults to 30s.
 	MaxElapsed time.Duration
 
+	// Codec encodes the payloads of tasks that are enqueued or edited, and decodes those of
+	// PayloadOf. Defaults to none: payloads are sent as they are. Schedules and workflows
+	// have to be encoded by their method Encoded. Results, inputs of workflows, signals,
+	// attributes and data of recipients are sent as they are.
+	Codec Codec
+
 	// Unary sends every Enqueue as a call of its own instead of over the shared
 	// stream: for proxies that break streams. Much slower under load.
 	Unary bool
@@ -48,42 +51,4 @@ func (c Config) withDefaults() Config {
 		c.MaxElapsed = 30 * time.Second
 	}
 	return c
-}
-
-// Windows are fixed and large: frames of 1 MiB cross them without waiting.
-const (
-	streamWindow = 4 << 20
-	connWindow   = 8 << 20
-	ioBuffer     = 64 << 10
-	maxReceive   = 64 << 20
-)
-
-// serviceConfig spreads calls over all addresses that a name resolves to.
-const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
-
-// reconnect is the pause between attempts to connect: 0.6 s at most, with its jitter. A
-// worker adds its own pause, and both together stay below a second after its server is back.
-var reconnect = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.3, MaxDelay: 450 * time.Millisecond}
-
-func (c Config) dialOptions(service string) []grpc.DialOption {
-	creds := c.Credentials
-	switch {
-	case creds != nil:
-	case c.TLS != nil:
-		creds = credentials.NewTLS(c.TLS)
-	default:
-		creds = insecure.NewCredentials()
-	}
-	return append([]grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
-		grpc.WithDefaultServiceConfig(service),
-		grpc.WithDisableRetry(), // repeating is decided here, by what is safe
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
-		grpc.WithInitialWindowSize(streamWindow),
-		grpc.WithInitialConnWindowSize(connWindow),
-		grpc.WithReadBufferSize(ioBuffer),
-		grpc.WithWriteBufferSize(ioBuffer),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceive)),
-	}, c.DialOptions...)
 }

@@ -36,18 +36,14 @@ type DeadLetters struct {
 // ListDeadLetters goes through the dead letters of a topic that f matches. The
 // sequence ends with the first error.
 func (c *DeadLetters) ListDeadLetters(ctx context.Context, topic string, f DeadLetterFilter) iter.Seq2[Snapshot, error] {
-	return pages(func(token string) (tasks []Snapshot, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.admin.ListDeadLetters(ctx, &ddqv1.ListDeadLettersRequest{
-				Topic:     topic,
-				Filter:    f.wire(),
-				PageSize:  pageSize,
-				PageToken: token,
-			})
-			tasks, next = snapshots(reply.GetTasks()), reply.GetNextPageToken()
-			return err
+	return pages(func(token string) ([]Snapshot, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListDeadLetters, &ddqv1.ListDeadLettersRequest{
+			Topic:     topic,
+			Filter:    f.wire(),
+			PageSize:  pageSize,
+			PageToken: token,
 		})
-		return tasks, next, err
+		return snapshots(reply.GetTasks()), reply.GetNextPageToken(), err
 	})
 }
 
@@ -68,12 +64,8 @@ func (c *DeadLetters) RequeueMatching(ctx context.Context, topic string, f DeadL
 }
 
 func (c *DeadLetters) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.admin.RequeueDeadLetters(ctx, r)
-		requeued, notFound = reply.GetRequeued(), reply.GetNotFound()
-		return err
-	})
-	return requeued, notFound, err
+	reply, err := answerOf(ctx, c.caller, once, c.admin.RequeueDeadLetters, r)
+	return reply.GetRequeued(), reply.GetNotFound(), err
 }
 
 // DeleteDeadLetters deletes dead letters for good. It returns how many, and
@@ -92,10 +84,6 @@ func (c *DeadLetters) DeleteMatching(ctx context.Context, topic string, f DeadLe
 }
 
 func (c *DeadLetters) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (deleted int64, notFound []string, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.admin.DeleteDeadLetters(ctx, r)
-		deleted, notFound = reply.GetDeleted(), reply.GetNotFound()
-		return err
-	})
-	return deleted, notFound, err
+	reply, err := answerOf(ctx, c.caller, once, c.admin.DeleteDeadLetters, r)
+	return reply.GetDeleted(), reply.GetNotFound(), err
 }

@@ -1,14 +1,10 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/health" // connections to several servers leave out those that drain
-	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/resolver/manual"
+	"github.com/ddq-io/ddq/api/client/internal/conn"
 )
 
 // Dial returns a client of the server at addr, such as "127.0.0.1:9090", or of a
@@ -18,35 +14,13 @@ import (
 //
 // It connects at the first call; an error means that addr or cfg is malformed.
 func Dial(addr string, cfg Config) (*Client, error) {
-	conn, err := dial(addr, cfg)
+	own, err := conn.Dial(addr, conn.Config{
+		TLS: cfg.TLS, Token: cfg.Token, Credentials: cfg.Credentials, Options: cfg.DialOptions,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}
-	c := New(conn, cfg)
-	c.own, c.addr, c.fleet = conn, addr, strings.Contains(addr, ",")
+	c := New(own, cfg)
+	c.own, c.addr, c.fleet = own, addr, strings.Contains(addr, ",")
 	return c, nil
-}
-
-// fleetConfig is serviceConfig for several servers, which say over gRPC health
-// whether they serve.
-const fleetConfig = `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}}`
-
-func dial(addr string, cfg Config) (*grpc.ClientConn, error) {
-	if cfg.Token != "" {
-		own := grpc.WithPerRPCCredentials(bearer{cfg.Token, !onlyLocal(addr)})
-		cfg.DialOptions = append([]grpc.DialOption{own}, cfg.DialOptions...)
-	}
-	if !strings.Contains(addr, ",") {
-		return grpc.NewClient(addr, cfg.dialOptions(serviceConfig)...)
-	}
-	var state resolver.State
-	for a := range strings.SplitSeq(addr, ",") {
-		if a = strings.TrimSpace(a); a == "" {
-			return nil, errors.New("an address is empty")
-		}
-		state.Addresses = append(state.Addresses, resolver.Address{Addr: a, ServerName: a})
-	}
-	nodes := manual.NewBuilderWithScheme("ddq")
-	nodes.InitialState(state)
-	return grpc.NewClient("ddq:///nodes", append(cfg.dialOptions(fleetConfig), grpc.WithResolvers(nodes))...)
 }

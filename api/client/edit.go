@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -40,33 +41,23 @@ type Change struct {
 // when a worker holds it or it is finished, ErrVersion when it has another version
 // than asked for. Every topic is searched when topic is empty.
 func (c *Tasks) UpdateTask(ctx context.Context, topic, id string, to Change) (Receipt, error) {
+	if err := c.encodeEdit(ctx, topic, &to); err != nil {
+		return Receipt{Topic: topic, ID: id}, err
+	}
 	request, e := to.request(topic, id)
 	if e != nil {
 		return Receipt{}, e
 	}
-	receipt := Receipt{Topic: topic, ID: id}
-	err := c.do(ctx, to.safety(), func(ctx context.Context) error {
-		reply, err := c.queue.UpdateTask(ctx, request)
-		if err == nil {
-			receipt.Topic, receipt.Due, receipt.Version = reply.GetTopic(), timeOf(reply.GetExecuteTime()), reply.GetVersion()
-		}
-		return err
-	})
-	return receipt, err
+	reply, err := answerOf(ctx, c.caller, to.safety(), c.queue.UpdateTask, request)
+	return editReceipt(topic, id, reply, err)
 }
 
 // PromoteTask makes a task that no worker holds due now. ifVersion is the version
 // that it must have, see Change.IfVersion. Every topic is searched when topic is empty.
 func (c *Tasks) PromoteTask(ctx context.Context, topic, id string, ifVersion int64) (Receipt, error) {
-	receipt := Receipt{Topic: topic, ID: id}
-	err := c.do(ctx, safety(ifVersion == 0), func(ctx context.Context) error {
-		reply, err := c.queue.PromoteTask(ctx, &ddqv1.PromoteTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion})
-		if err == nil {
-			receipt.Topic, receipt.Due, receipt.Version = reply.GetTopic(), timeOf(reply.GetExecuteTime()), reply.GetVersion()
-		}
-		return err
-	})
-	return receipt, err
+	request := &ddqv1.PromoteTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion}
+	reply, err := answerOf(ctx, c.caller, safety(ifVersion == 0), c.queue.PromoteTask, request)
+	return editReceipt(topic, id, reply, err)
 }
 
 // When is a moment: Due, or Delay from now on the server's clock while Due is zero.
@@ -92,15 +83,23 @@ func (c *Tasks) RescheduleIf(ctx context.Context, topic, id string, to When, ifV
 	} else {
 		request.When = &ddqv1.RescheduleTaskRequest_ExecuteTime{ExecuteTime: timestamppb.New(to.Due)}
 	}
-	receipt := Receipt{Topic: topic, ID: id}
-	err := c.do(ctx, repeat, func(ctx context.Context) error {
-		reply, err := c.queue.RescheduleTask(ctx, request)
-		if err == nil {
-			receipt.Topic, receipt.Due, receipt.Version = reply.GetTopic(), timeOf(reply.GetExecuteTime()), reply.GetVersion()
-		}
-		return err
-	})
-	return receipt, err
+	reply, err := answerOf(ctx, c.caller, repeat, c.queue.RescheduleTask, request)
+	return editReceipt(topic, id, reply, err)
+}
+
+// edited is the answer to an edit.
+type edited interface {
+	GetTopic() string
+	GetExecuteTime() *timestamppb.Timestamp
+	GetVersion() int64
+}
+
+// editReceipt is the receipt of an edit; of one that failed it has what was asked for.
+func editReceipt(topic, id string, reply edited, err error) (Receipt, error) {
+	if err != nil {
+		return Receipt{Topic: topic, ID: id}, err
+	}
+	return Receipt{Topic: reply.GetTopic(), ID: id, Due: wire.Time(reply.GetExecuteTime()), Version: reply.GetVersion()}, nil
 }
 
 // safety says whether the change may be sent again: a delay counts from when it is
@@ -122,21 +121,21 @@ func (c *Change) request(topic, id string) (*ddqv1.UpdateTaskRequest, *Error) {
 	}
 	if c.Attributes != nil {
 		set("attributes")
-		r.Attributes = attributes(c.Attributes)
+		r.Attributes = wire.Attributes(c.Attributes)
 	}
 	if c.MaxRetries != nil {
 		set("max_retries")
-		if n := int32Of(*c.MaxRetries); n != -1 {
+		if n := wire.Int32(*c.MaxRetries); n != -1 {
 			r.MaxRetries = &n
 		}
 	}
 	if c.VisibilityTimeout != nil {
 		set("visibility_timeout_ms")
-		r.VisibilityTimeoutMs = millis(*c.VisibilityTimeout)
+		r.VisibilityTimeoutMs = wire.Millis(*c.VisibilityTimeout)
 	}
 	if c.HandlerTimeout != nil {
 		set("handler_timeout_ms")
-		r.HandlerTimeoutMs = millis(*c.HandlerTimeout)
+		r.HandlerTimeoutMs = wire.Millis(*c.HandlerTimeout)
 	}
 	if c.Backoff != nil {
 		set("backoff")
@@ -152,7 +151,7 @@ func (c *Change) request(topic, id string) (*ddqv1.UpdateTaskRequest, *Error) {
 func (c *Change) fillTraits(r *ddqv1.UpdateTaskRequest, set func(path string)) {
 	if c.Priority != nil {
 		set("priority")
-		r.Priority = int32Of(*c.Priority)
+		r.Priority = wire.Int32(*c.Priority)
 	}
 	if c.FairnessKey != nil {
 		set("fairness_key")
@@ -160,7 +159,7 @@ func (c *Change) fillTraits(r *ddqv1.UpdateTaskRequest, set func(path string)) {
 	}
 	if c.FairnessWeight != nil {
 		set("fairness_weight")
-		r.FairnessWeight = int32Of(*c.FairnessWeight)
+		r.FairnessWeight = wire.Int32(*c.FairnessWeight)
 	}
 }
 

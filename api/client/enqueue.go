@@ -2,9 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 
-	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/client/internal/ids"
+	"github.com/ddq-io/ddq/api/client/internal/sender"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 )
 
 // Result is the outcome of one task of a batch.
@@ -19,14 +24,18 @@ type Result struct {
 // When ctx ends first, the task may or may not be stored: enqueue it again
 // with the same id to find out.
 func (c *Tasks) Enqueue(ctx context.Context, task Task) (Receipt, error) {
-	k := c.calls.get(1)
-	defer c.calls.put(k)
-	id, err := k.add(&task)
+	sent, err := c.encode(ctx, &task)
+	if err != nil {
+		return Receipt{}, err
+	}
+	k := c.calls.Get(1)
+	defer c.calls.Put(k)
+	id, err := add(k, sent)
 	if err != nil {
 		return Receipt{}, err
 	}
 	c.enqueue(ctx, k)
-	r, err := k.answers[0].receipt(task.Topic, id)
+	r, err := receipt(k.Answers[0], task.Topic, id)
 	if err != nil {
 		err = c.unanswered(err, "enqueue to topic "+task.Topic)
 	}
@@ -37,13 +46,17 @@ func (c *Tasks) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 // for each, in order. The error is that of the first task that failed; nil
 // means that all are stored.
 func (c *Tasks) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, error) {
-	k := c.calls.get(len(tasks))
-	defer c.calls.put(k)
+	k := c.calls.Get(len(tasks))
+	defer c.calls.Put(k)
 	results := make([]Result, len(tasks))
 	sent := make([]int, 0, len(tasks)) // where in results the answers belong
 	for i := range tasks {
-		id, err := k.add(&tasks[i])
-		results[i].Receipt = Receipt{Topic: tasks[i].Topic, ID: id}
+		task, err := c.encode(ctx, &tasks[i])
+		id := task.ID
+		if err == nil {
+			id, err = add(k, task)
+		}
+		results[i].Receipt = Receipt{Topic: task.Topic, ID: id}
 		if results[i].Err = err; err == nil {
 			sent = append(sent, i)
 		}
@@ -52,7 +65,7 @@ func (c *Tasks) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, error
 		c.enqueue(ctx, k)
 	}
 	for n, i := range sent {
-		r, err := k.answers[n].receipt(tasks[i].Topic, results[i].ID)
+		r, err := receipt(k.Answers[n], tasks[i].Topic, results[i].ID)
 		if err != nil {
 			err = c.unanswered(err, "enqueue to topic "+r.Topic)
 		}
@@ -67,13 +80,13 @@ func (c *Tasks) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, error
 }
 
 // enqueue has k's tasks answered, repeating those that failed in passing.
-func (c *Tasks) enqueue(ctx context.Context, k *call) {
+func (c *Tasks) enqueue(ctx context.Context, k *sender.Call) {
 	start := time.Now()
 	if _, ok := ctx.Deadline(); !ok {
-		k.limit(start, c.cfg.Timeout) // cheaper than a context, which only repeats need
+		k.Limit(start, c.cfg.Timeout) // cheaper than a context, which only repeats need
 	}
-	c.sender.send(ctx, k)
-	if k.gone || k.passing() == nil || c.cfg.MaxElapsed < 0 {
+	c.sender.Send(ctx, k)
+	if k.Gone() || firstPassing(k) == nil || c.cfg.MaxElapsed < 0 {
 		return
 	}
 	if _, ok := ctx.Deadline(); !ok {
@@ -86,27 +99,127 @@ func (c *Tasks) enqueue(ctx context.Context, k *call) {
 
 // enqueueAgain sends the tasks of k that failed in passing until none is left
 // or time is over. The first try was made, so a pause comes first.
-func (c *Tasks) enqueueAgain(ctx context.Context, k *call) {
+func (c *Tasks) enqueueAgain(ctx context.Context, k *sender.Call) {
 	tried := true
 	err := c.repeat(ctx, idempotent, func() *Error {
 		if tried {
 			tried = false
-			return k.passing()
+			return firstPassing(k)
 		}
-		part, from := k.rest()
-		c.sender.send(ctx, part)
-		k.merge(part, from)
-		return k.passing()
+		part, from := k.Again(passing)
+		c.sender.Send(ctx, part)
+		k.Merge(part, from)
+		return firstPassing(k)
 	})
 	if err != nil && ctx.Err() != nil {
-		k.giveUp(ctx.Err())
+		giveUp(k, ctx.Err())
 	}
 }
 
-func newID() (string, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
+// add appends the request for t and returns its id. A task that cannot be
+// encoded is not added.
+func add(k *sender.Call, t *Task) (id string, err error) {
+	task := *t
+	if err := task.name(); err != nil {
 		return "", err
 	}
-	return id.String(), nil
+	if e := fill(k.Next(), &task); e != nil {
+		k.Drop()
+		return task.ID, e
+	}
+	return task.ID, nil
+}
+
+// Named returns t with the ID that Enqueue would make for it, for those who want to know
+// it before: a request with an ID can be repeated.
+func (t Task) Named() (Task, error) {
+	err := t.name()
+	return t, err
+}
+
+// name gives t an id unless it has one.
+func (t *Task) name() (err error) {
+	switch {
+	case t.ID != "":
+	case t.OrderingKey != "":
+		t.ID, err = ids.Keyed(t.OrderingKey)
+	case t.Idempotency != nil:
+		t.ID, err = ids.Keyed(t.Idempotency.Key)
+	default:
+		t.ID, err = ids.New()
+	}
+	return err
+}
+
+// makeID gives a request an id unless it has one.
+func makeID(id *string) error {
+	if *id != "" {
+		return nil
+	}
+	made, err := ids.New()
+	if err != nil {
+		return &Error{Code: codes.Internal, Message: err.Error()}
+	}
+	*id = made
+	return nil
+}
+
+// failed returns the error that a has, nil when its task is stored.
+func failed(a sender.Answer) *Error {
+	if a.Err == nil {
+		return fromItem(a.Result.GetError())
+	}
+	var e *Error
+	if errors.As(a.Err, &e) { // of giveUp
+		return e
+	}
+	return fromRPC(a.Err)
+}
+
+// passing reports whether the request should be repeated.
+func passing(a sender.Answer) bool {
+	e := failed(a)
+	return e != nil && e.repeatable(true)
+}
+
+// firstPassing returns an error after which a request of k should be repeated, nil
+// when there is none.
+func firstPassing(k *sender.Call) *Error {
+	for _, a := range k.Answers {
+		if passing(a) {
+			return failed(a)
+		}
+	}
+	return nil
+}
+
+// giveUp marks what was to be repeated as repeated until end.
+func giveUp(k *sender.Call, end error) {
+	for i, a := range k.Answers {
+		if passing(a) {
+			k.Answers[i].Err = failed(a).until(end)
+		}
+	}
+}
+
+// receipt returns the answer in the caller's terms.
+func receipt(a sender.Answer, topic, id string) (Receipt, error) {
+	r := Receipt{Topic: topic, ID: id}
+	if e := failed(a); e != nil {
+		return r, e
+	}
+	if a.Result == nil {
+		return r, &Error{Code: codes.Internal, Message: "the server gave no answer"}
+	}
+	if a.Result.GetId() != "" {
+		r.ID = a.Result.GetId()
+	}
+	r.Due = wire.Time(a.Result.GetExecuteTime())
+	r.Deduplicated = a.Result.GetDeduplicated()
+	r.Key = KeyOutcome(a.Result.GetIdempotencyOutcome())
+	r.Replaced = State(a.Result.GetReplacedState())
+	if !r.Deduplicated && r.Key != KeyReturned && r.Key != KeyReplaced {
+		r.Version = 1
+	}
+	return r, nil
 }

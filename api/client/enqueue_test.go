@@ -106,40 +106,6 @@ func TestConcurrentCallsGetTheirOwnAnswers(t *testing.T) {
 	})
 }
 
-func TestRepliesAreMatchedBySequence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{}
-		var kept []*ddqv1.EnqueueStreamResponse
-		f.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error {
-			kept = append(kept, f.reply(r))
-			if len(kept) < 3 {
-				return nil
-			}
-			for _, reply := range slices.Backward(kept) {
-				if err := s.Send(reply); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		c := start(t, f, Config{})
-		var all sync.WaitGroup
-		for n := range 3 {
-			time.Sleep(frameGap) // each in a frame of its own
-			all.Go(func() {
-				id := fmt.Sprint(n)
-				if r, err := c.Enqueue(t.Context(), Task{Topic: "mail", ID: id}); err != nil || r.ID != id {
-					t.Errorf("got %v, %v for %s", r, err, id)
-				}
-			})
-		}
-		all.Wait()
-		if !slices.Equal(f.frames, []int{1, 1, 1}) {
-			t.Errorf("frames %v: they did not go out without waiting for answers", f.frames)
-		}
-	})
-}
-
 func TestSmallFramesWaitForTheAnswerBeforeThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
@@ -164,46 +130,6 @@ func TestSmallFramesWaitForTheAnswerBeforeThem(t *testing.T) {
 		all.Wait()
 		if !slices.Equal(f.frames, []int{1, 4}) || time.Since(began) != 0 {
 			t.Errorf("frames %v after %v, want the other 4 with the first answer", f.frames, time.Since(began))
-		}
-	})
-}
-
-func TestFramesInFlightAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{}
-		release := make(chan struct{})
-		var held []*ddqv1.EnqueueStreamRequest
-		f.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error {
-			if held = append(held, r); len(held) < framesInFlight {
-				return nil
-			}
-			<-release
-			for _, r := range held {
-				if err := s.Send(f.reply(r)); err != nil {
-					return err
-				}
-			}
-			f.answer = nil
-			return nil
-		}
-		c := start(t, f, Config{})
-		var all sync.WaitGroup
-		for n := range 20 {
-			all.Go(func() {
-				if _, err := c.Enqueue(t.Context(), Task{Topic: "mail", ID: fmt.Sprint(n)}); err != nil {
-					t.Error(err)
-				}
-			})
-			time.Sleep(frameGap) // in a frame of its own
-			synctest.Wait()
-		}
-		if got := len(f.frames); got != framesInFlight {
-			t.Errorf("%d frames in flight, want %d", got, framesInFlight)
-		}
-		close(release)
-		all.Wait()
-		if got := f.frames[framesInFlight]; got != 20-framesInFlight {
-			t.Errorf("the next frame has %d tasks, want all %d that waited", got, 20-framesInFlight)
 		}
 	})
 }
@@ -408,36 +334,6 @@ func TestCallersLeaveAtOnce(t *testing.T) {
 		}
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("left after %v", took)
-		}
-	})
-}
-
-// A stream on which nothing is answered any more is given up by those whose
-// time ran out, and does not collect their tasks.
-func TestStuckStreamIsReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{}
-		f.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error {
-			if s.number == 1 {
-				return nil // never
-			}
-			return s.Send(f.reply(r))
-		}
-		c := start(t, f, Config{Timeout: time.Second})
-		var err error
-		for n := range 100 {
-			if _, err = c.Enqueue(t.Context(), Task{Topic: "mail"}); err == nil {
-				break
-			}
-			p := c.sender.(*pipeline)
-			p.mu.Lock()
-			if got := len(p.pending); got > 2 {
-				t.Errorf("%d calls pending after %d left", got, n+1)
-			}
-			p.mu.Unlock()
-		}
-		if err != nil {
-			t.Errorf("still failing: %v", err)
 		}
 	})
 }

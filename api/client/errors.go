@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -47,7 +48,7 @@ var (
 	// ErrCursorExpired: what comes behind the cursor of a Watch is not kept any more.
 	ErrCursorExpired = errors.New("cursor expired")
 	// ErrClosed: the client was closed.
-	ErrClosed = errors.New("client is closed")
+	ErrClosed = sender.ErrClosed
 )
 
 // Error is what the server, or the way to it, answered instead of a result.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -28,8 +29,8 @@ type Filter struct {
 
 func (f *Filter) wire() *ddqv1.TaskFilter {
 	w := &ddqv1.TaskFilter{
-		DueFromUnixMs: unixMillis(f.DueFrom), DueBeforeUnixMs: unixMillis(f.DueBefore),
-		CreatedFromUnixMs: unixMillis(f.CreatedFrom), CreatedBeforeUnixMs: unixMillis(f.CreatedBefore), IdPrefix: f.IDPrefix,
+		DueFromUnixMs: wire.UnixMillis(f.DueFrom), DueBeforeUnixMs: wire.UnixMillis(f.DueBefore),
+		CreatedFromUnixMs: wire.UnixMillis(f.CreatedFrom), CreatedBeforeUnixMs: wire.UnixMillis(f.CreatedBefore), IdPrefix: f.IDPrefix,
 	}
 	for _, s := range f.States {
 		w.States = append(w.States, ddqv1.TaskState(s))
@@ -43,26 +44,14 @@ func (f *Filter) wire() *ddqv1.TaskFilter {
 	return w
 }
 
-// unixMillis is 0 for the zero time, and rounds up as due times do.
-func unixMillis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Add(time.Millisecond - 1).UnixMilli()
-}
-
 // Find goes through the tasks of a topic that f matches, those that wait in order of
 // their due times within each shard, or, where they are found by an indexed attribute, in
 // order of its value and of their ids. Tasks that change state meanwhile may be missed or
 // seen twice. The sequence ends with the first error.
 func (c *Tasks) Find(ctx context.Context, topic string, f Filter) iter.Seq2[Snapshot, error] {
-	return pages(func(token string) (tasks []Snapshot, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.queue.ListTasks(ctx, &ddqv1.ListTasksRequest{Topic: topic, Filter: f.wire(), PageSize: pageSize, PageToken: token})
-			tasks, next = snapshots(reply.GetTasks()), reply.GetNextPageToken()
-			return err
-		})
-		return tasks, next, err
+	return pages(func(token string) ([]Snapshot, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{Topic: topic, Filter: f.wire(), PageSize: pageSize, PageToken: token})
+		return snapshots(reply.GetTasks()), reply.GetNextPageToken(), err
 	})
 }
 
@@ -75,12 +64,8 @@ type Counts struct {
 // which costs next to nothing and counts retrying tasks as scheduled ones; else those
 // that f matches, which are read for it.
 func (c *Tasks) CountTasks(ctx context.Context, topic string, f Filter) (n Counts, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		r, err := c.queue.CountTasks(ctx, &ddqv1.CountTasksRequest{Topic: topic, Filter: f.wire()})
-		n = Counts{r.GetScheduled(), r.GetReady(), r.GetRetrying(), r.GetRunning(), r.GetDone(), r.GetDead()}
-		return err
-	})
-	return n, err
+	r, err := answerOf(ctx, c.caller, idempotent, c.queue.CountTasks, &ddqv1.CountTasksRequest{Topic: topic, Filter: f.wire()})
+	return Counts{r.GetScheduled(), r.GetReady(), r.GetRetrying(), r.GetRunning(), r.GetDone(), r.GetDead()}, err
 }
 
 // Histogram counts the tasks that no worker holds by when they are due. Before, Counts
@@ -97,16 +82,12 @@ type Histogram struct {
 // DueHistogram counts in buckets of a width from start on, which is now when it is
 // zero: at most 1,000, and 60 when buckets is 0.
 func (c *Tasks) DueHistogram(ctx context.Context, topic string, start time.Time, width time.Duration, buckets int) (h Histogram, err error) {
-	request := &ddqv1.DueHistogramRequest{Topic: topic, StartUnixMs: unixMillis(start), BucketMs: millis(width), Buckets: int32Of(buckets)}
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		r, err := c.queue.DueHistogram(ctx, request)
-		h = Histogram{
-			Start: time.UnixMilli(r.GetStartUnixMs()), Bucket: duration(r.GetBucketMs()), Counts: r.GetCounts(),
-			Before: r.GetBefore(), After: r.GetAfter(), Pending: r.GetPending(),
-		}
-		return err
-	})
-	return h, err
+	request := &ddqv1.DueHistogramRequest{Topic: topic, StartUnixMs: wire.UnixMillis(start), BucketMs: wire.Millis(width), Buckets: wire.Int32(buckets)}
+	r, err := answerOf(ctx, c.caller, idempotent, c.queue.DueHistogram, request)
+	return Histogram{
+		Start: time.UnixMilli(r.GetStartUnixMs()), Bucket: wire.Duration(r.GetBucketMs()), Counts: r.GetCounts(),
+		Before: r.GetBefore(), After: r.GetAfter(), Pending: r.GetPending(),
+	}, err
 }
 
 // Bulk says how DeleteTasks and RescheduleTasks go about it.

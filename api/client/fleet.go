@@ -71,15 +71,8 @@ type Fleet struct {
 
 // Nodes returns the members of the fleet by name. A server that stands alone is one.
 func (c *Fleet) Nodes(ctx context.Context) (nodes []Node, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{})
-		nodes = nil
-		for _, n := range reply.GetNodes() {
-			nodes = append(nodes, nodeFrom(n))
-		}
-		return err
-	})
-	return nodes, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListNodes, &ddqv1.ListNodesRequest{})
+	return listOf(reply.GetNodes(), nodeFrom), err
 }
 
 func nodeFrom(n *ddqv1.Node) Node {
@@ -109,16 +102,9 @@ func nodeFrom(n *ddqv1.Node) Node {
 // Shards goes through the shards of a topic, of every topic when it is empty. The
 // sequence ends with the first error.
 func (c *Fleet) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error] {
-	return pages(func(token string) (shards []Shard, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.admin.ListShards(ctx, &ddqv1.ListShardsRequest{Topic: topic, PageSize: pageSize, PageToken: token})
-			shards, next = nil, reply.GetNextPageToken()
-			for _, s := range reply.GetShards() {
-				shards = append(shards, shardFrom(s))
-			}
-			return err
-		})
-		return shards, next, err
+	return pages(func(token string) ([]Shard, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListShards, &ddqv1.ListShardsRequest{Topic: topic, PageSize: pageSize, PageToken: token})
+		return listOf(reply.GetShards(), shardFrom), reply.GetNextPageToken(), err
 	})
 }
 
@@ -139,41 +125,31 @@ func shardFrom(s *ddqv1.Shard) Shard {
 // DrainNode makes a node give up its shards. It goes on to take calls, and its
 // workers keep working.
 func (c *Fleet) DrainNode(ctx context.Context, name string) error {
-	return c.do(ctx, idempotent, func(ctx context.Context) error {
-		_, err := c.admin.DrainNode(ctx, &ddqv1.DrainNodeRequest{Name: name})
-		return err
-	})
+	_, err := answerOf(ctx, c.caller, idempotent, c.admin.DrainNode, &ddqv1.DrainNodeRequest{Name: name})
+	return err
 }
 
 // UndrainNode lets a node own shards again.
 func (c *Fleet) UndrainNode(ctx context.Context, name string) error {
-	return c.do(ctx, idempotent, func(ctx context.Context) error {
-		_, err := c.admin.UndrainNode(ctx, &ddqv1.UndrainNodeRequest{Name: name})
-		return err
-	})
+	_, err := answerOf(ctx, c.caller, idempotent, c.admin.UndrainNode, &ddqv1.UndrainNodeRequest{Name: name})
+	return err
 }
 
 // Plan says which shards would move if these nodes drained; with none, which are
 // not where they should be.
 func (c *Fleet) Plan(ctx context.Context, drain ...string) (moves []ShardMove, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.PlanRebalance(ctx, &ddqv1.PlanRebalanceRequest{Drain: drain})
-		moves = nil
-		for _, m := range reply.GetMoves() {
-			moves = append(moves, ShardMove{Topic: m.GetTopic(), N: int(m.GetShard()), From: m.GetFrom(), To: m.GetTo()})
-		}
-		return err
-	})
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.PlanRebalance, &ddqv1.PlanRebalanceRequest{Drain: drain})
+	for _, m := range reply.GetMoves() {
+		moves = append(moves, ShardMove{Topic: m.GetTopic(), N: int(m.GetShard()), From: m.GetFrom(), To: m.GetTo()})
+	}
 	return moves, err
 }
 
 // ReleaseShard makes the owner of a shard give it up. The node that should own it
 // claims it at once.
 func (c *Fleet) ReleaseShard(ctx context.Context, topic string, n int) error {
-	return c.do(ctx, once, func(ctx context.Context) error {
-		_, err := c.admin.ReleaseShard(ctx, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
-		return err
-	})
+	_, err := answerOf(ctx, c.caller, once, c.admin.ReleaseShard, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
+	return err
 }
 
 // ReshardTopic gives a topic another number of shards, 1 to 256, while it runs. When
@@ -181,10 +157,6 @@ func (c *Fleet) ReleaseShard(ctx context.Context, topic string, n int) error {
 // and go when they are empty. It fails with ErrPrecondition while three former
 // generations have tasks left.
 func (c *Fleet) ReshardTopic(ctx context.Context, name string, shards int) (topic Topic, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.ReshardTopic(ctx, &ddqv1.ReshardTopicRequest{Name: name, Shards: int32(shards)})
-		topic = topicFrom(reply.GetTopic())
-		return err
-	})
-	return topic, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ReshardTopic, &ddqv1.ReshardTopicRequest{Name: name, Shards: int32(shards)})
+	return topicFrom(reply.GetTopic()), err
 }

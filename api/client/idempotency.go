@@ -1,10 +1,9 @@
 package client
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -40,7 +39,7 @@ const (
 )
 
 // String returns the rule in lower case, such as "replace".
-func (r OnConflict) String() string { return lowerName(ddqv1.OnConflict(r).String(), "ON_CONFLICT_") }
+func (r OnConflict) String() string { return wire.Word(ddqv1.OnConflict(r).String(), "ON_CONFLICT_") }
 
 // KeyOutcome is what became of a task with an idempotency key.
 type KeyOutcome int32
@@ -56,35 +55,16 @@ const (
 // String returns the outcome in lower case, such as "replaced", and "none" for a task
 // without a key.
 func (o KeyOutcome) String() string {
-	if o == 0 {
-		return "none"
-	}
-	return lowerName(ddqv1.IdempotencyOutcome(o).String(), "IDEMPOTENCY_OUTCOME_")
+	return wire.WordOr(ddqv1.IdempotencyOutcome(o).String(), "IDEMPOTENCY_OUTCOME_", "none")
 }
 
 func (i *Idempotency) wire() *ddqv1.Idempotency {
 	if i == nil {
 		return nil
 	}
-	w := &ddqv1.Idempotency{Key: i.Key, WindowMs: millis(i.Window), OnConflict: ddqv1.OnConflict(i.OnConflict)}
+	w := &ddqv1.Idempotency{Key: i.Key, WindowMs: wire.Millis(i.Window), OnConflict: ddqv1.OnConflict(i.OnConflict)}
 	if i.Window > 0 {
 		w.Scope = ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW
 	}
 	return w
-}
-
-// newKeyedID makes an id for a task with a key, which says where tasks of the key lie:
-// a request that is sent again is known by it. Ids for one key rise.
-func newKeyedID(key string) (string, error) {
-	fresh, err := newID()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256([]byte(key))
-	id := []byte(fresh)
-	copy(id[20:], id[15:18]) // what rises within a millisecond
-	id[19] = '8'
-	copy(id[14:], "8ddc")
-	hex.Encode(id[24:], sum[:4])
-	return string(id), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -35,9 +36,7 @@ const (
 )
 
 // String returns the word of the command line.
-func (o OverLimit) String() string {
-	return lowerName(ddqv1.OverLimit(o).String(), "OVER_LIMIT_")
-}
+func (o OverLimit) String() string { return wire.Word(ddqv1.OverLimit(o).String(), "OVER_LIMIT_") }
 
 // WaitingFor is what a task that is due lacks.
 type WaitingFor int32
@@ -52,10 +51,7 @@ const (
 
 // String returns it in lower case, and "" for nothing.
 func (w WaitingFor) String() string {
-	if w == WaitingForNothing {
-		return ""
-	}
-	return lowerName(ddqv1.WaitingFor(w).String(), "WAITING_FOR_")
+	return wire.WordOr(ddqv1.WaitingFor(w).String(), "WAITING_FOR_", "")
 }
 
 // TokenGrant is the outcome of TryAcquireTokens.
@@ -69,13 +65,9 @@ type TokenGrant struct {
 // itself. Tokens to come are taken up to maxWait ahead, a minute at most. One that is
 // not used half a second after it came is to be left.
 func (c *Tasks) TryAcquireTokens(ctx context.Context, topic, key string, n int, maxWait time.Duration) (got TokenGrant, err error) {
-	request := &ddqv1.AcquireTokensRequest{Topic: topic, Key: key, Tokens: int32Of(n), MaxWaitMs: millis(maxWait)}
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.queue.AcquireTokens(ctx, request)
-		got = TokenGrant{reply.GetGranted(), duration(reply.GetWaitMs())}
-		return err
-	})
-	return got, err
+	request := &ddqv1.AcquireTokensRequest{Topic: topic, Key: key, Tokens: wire.Int32(n), MaxWaitMs: wire.Millis(maxWait)}
+	reply, err := answerOf(ctx, c.caller, once, c.queue.AcquireTokens, request)
+	return TokenGrant{reply.GetGranted(), wire.Duration(reply.GetWaitMs())}, err
 }
 
 // tokenWait is how far ahead AcquireTokens takes tokens.
@@ -104,7 +96,7 @@ func (c *Tasks) AcquireTokens(ctx context.Context, topic, key string, n int) err
 // limits adds the limits that are set.
 func (p *Policy) limits(w *ddqv1.TopicPolicy) {
 	w.Rate, w.KeyRate = p.Rate.wire(), p.KeyRate.wire()
-	w.Concurrency, w.KeyConcurrency = int32Ptr(p.Concurrency), int32Ptr(p.KeyConcurrency)
+	w.Concurrency, w.KeyConcurrency = wire.Int32Ptr(p.Concurrency), wire.Int32Ptr(p.KeyConcurrency)
 	if p.OverLimit != nil {
 		w.OverLimit = ddqv1.OverLimit(*p.OverLimit)
 	}
@@ -115,12 +107,12 @@ func (r *Rate) wire() *ddqv1.RateLimit {
 		return nil
 	}
 	return &ddqv1.RateLimit{
-		Kind: ddqv1.RateKind(r.Kind), Count: int32Of(r.Count), PeriodMs: millis(r.Period), Burst: int32Of(r.Burst),
+		Kind: ddqv1.RateKind(r.Kind), Count: wire.Int32(r.Count), PeriodMs: wire.Millis(r.Period), Burst: wire.Int32(r.Burst),
 	}
 }
 
 func rateFrom(r *ddqv1.RateLimit) *Rate {
-	rate := &Rate{Count: int(r.GetCount()), Period: duration(r.GetPeriodMs()), Burst: int(r.GetBurst())}
+	rate := &Rate{Count: int(r.GetCount()), Period: wire.Duration(r.GetPeriodMs()), Burst: int(r.GetBurst())}
 	if r.GetKind() == ddqv1.RateKind_RATE_KIND_SLIDING_WINDOW {
 		rate.Kind = SlidingWindow
 	}

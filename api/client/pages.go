@@ -28,3 +28,11 @@ func pages[T any](fetch func(token string) (items []T, next string, err error)) 
 		}
 	}
 }
+
+// listOf reads what an answer lists.
+func listOf[W, T any](list []W, from func(W) T) (all []T) {
+	for _, w := range list {
+		all = append(all, from(w))
+	}
+	return all
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -29,35 +30,42 @@ func (p Previewed) MarshalJSON() ([]byte, error) { return fields.Write(p) }
 // UnmarshalJSON reads it.
 func (p *Previewed) UnmarshalJSON(b []byte) error { return fields.Read(b, p) }
 
-// PreviewSchedule names occurrences to come of a schedule that need not exist, and refuses
-// what PutSchedule would. Nothing is stored.
-func (c *Schedules) PreviewSchedule(ctx context.Context, s Schedule, r PreviewRange) ([]Previewed, error) {
-	w, e := s.wire()
-	if e != nil {
-		return nil, e
-	}
-	_, list, err := c.preview(ctx, &ddqv1.PreviewScheduleRequest{Of: &ddqv1.PreviewScheduleRequest_Schedule{Schedule: w}}, r)
-	return list, err
+// Preview is what is to come of a schedule.
+type Preview struct {
+	Topic       string
+	Occurrences []Previewed
+	Warnings    []DueWarning // of its next ten runs from now on
+
+	// Audience is what the first of the occurrences that is not skipped would do, of a
+	// schedule that has one; else nil.
+	Audience *AudiencePreview
 }
 
-// PreviewExisting names occurrences to come of a schedule, and its topic. Every topic is
-// searched when topic is empty.
-func (c *Schedules) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (foundIn string, list []Previewed, err error) {
+// PreviewSchedule names occurrences to come of a schedule that need not exist, and refuses
+// what PutSchedule would. Nothing is stored.
+func (c *Schedules) PreviewSchedule(ctx context.Context, s Schedule, r PreviewRange) (Preview, error) {
+	w, e := c.scheduleWire(&s)
+	if e != nil {
+		return Preview{}, e
+	}
+	return c.preview(ctx, &ddqv1.PreviewScheduleRequest{Of: &ddqv1.PreviewScheduleRequest_Schedule{Schedule: w}}, r)
+}
+
+// PreviewExisting names occurrences to come of a schedule. Every topic is searched when topic
+// is empty.
+func (c *Schedules) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (Preview, error) {
 	of := &ddqv1.PreviewScheduleRequest_Existing{Existing: &ddqv1.ScheduleName{Topic: topic, Name: name}}
 	return c.preview(ctx, &ddqv1.PreviewScheduleRequest{Of: of}, r)
 }
 
-func (c *Schedules) preview(ctx context.Context, request *ddqv1.PreviewScheduleRequest, r PreviewRange) (topic string, list []Previewed, err error) {
-	request.From, request.To, request.Count = stampOrNil(r.From), stampOrNil(r.To), int32Of(r.Count)
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.PreviewSchedule(ctx, request)
-		topic, list = reply.GetTopic(), nil
-		for _, o := range reply.GetOccurrences() {
-			list = append(list, Previewed{
-				Occurrence: timeOf(o.GetOccurrenceTime()), Due: timeOf(o.GetDue()), Local: o.GetLocalTime(), Skipped: SkipReason(o.GetSkipped()),
-			})
-		}
-		return err
-	})
-	return topic, list, err
+func (c *Schedules) preview(ctx context.Context, request *ddqv1.PreviewScheduleRequest, r PreviewRange) (p Preview, err error) {
+	request.From, request.To, request.Count = wire.Stamp(r.From), wire.Stamp(r.To), wire.Int32(r.Count)
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.PreviewSchedule, request)
+	p = Preview{Topic: reply.GetTopic(), Warnings: warningsFrom(reply.GetWarnings()), Audience: audiencePreviewFrom(reply.GetAudience())}
+	for _, o := range reply.GetOccurrences() {
+		p.Occurrences = append(p.Occurrences, Previewed{
+			Occurrence: wire.Time(o.GetOccurrenceTime()), Due: wire.Time(o.GetDue()), Local: o.GetLocalTime(), Skipped: SkipReason(o.GetSkipped()),
+		})
+	}
+	return p, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -56,7 +57,7 @@ func TestReceiptSaysWhatIsSo(t *testing.T) {
 		},
 	} {
 		c.result.ExecuteTime = due
-		if r, err := (answer{result: c.result}).receipt("mail", "a"); err != nil || r.String() != c.want {
+		if r, err := receipt(sender.Answer{Result: c.result}, "mail", "a"); err != nil || r.String() != c.want {
 			t.Errorf("%q, %v, want %q", r, err, c.want)
 		}
 	}

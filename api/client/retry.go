@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 )
 
@@ -32,6 +33,15 @@ func (c *caller) do(ctx context.Context, s safety, op func(context.Context) erro
 	return c.unanswered(plain(c.repeat(ctx, s, func() *Error {
 		return fromRPC(op(ctx))
 	})), "call of the server")
+}
+
+// answerOf makes a call, repeats it while that is safe, and returns its answer: nil when it failed.
+func answerOf[Q, A any](ctx context.Context, c *caller, s safety, call func(context.Context, Q, ...grpc.CallOption) (*A, error), q Q) (a *A, err error) {
+	err = c.do(ctx, s, func(ctx context.Context) error {
+		a, err = call(ctx, q)
+		return err
+	})
+	return a, err
 }
 
 // repeat runs op until it succeeds, fails for good, or time is over.

@@ -3,9 +3,10 @@ package client
 import (
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/client/internal/sender"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -41,6 +42,10 @@ type Schedule struct {
 	// Idempotency. Its payload has at most 512 KiB, its slack at most 24h.
 	Task Task
 
+	// Workflow is what a run is instead of a Task: without Topic and ID, which begins with Name;
+	// Name has no '/' then. The run is over when the workflow has ended. Nil: there is the Task.
+	Workflow *Workflow
+
 	Overlap            Overlap
 	CatchUp            CatchUp
 	Grace              time.Duration // how late an occurrence is not missed: 1s to 24h; 0 means 1m
@@ -58,6 +63,7 @@ type Schedule struct {
 	Note   string // why it is paused, or was resumed
 
 	Version int64 // rises with every put that changed it; PutSchedule does not look at it
+	Masked  bool  // the payload, or the workflow, was left out, since the caller may not see it; PutSchedule refuses it
 }
 
 // Overlap is what becomes of an occurrence while a run is open.
@@ -74,7 +80,7 @@ const (
 )
 
 // String returns the word of the command line, such as "buffer_one".
-func (o Overlap) String() string { return lowerName(ddqv1.Overlap(o).String(), "OVERLAP_") }
+func (o Overlap) String() string { return wire.Word(ddqv1.Overlap(o).String(), "OVERLAP_") }
 
 // CatchUp is what becomes of occurrences that nobody decided in time, such as those of an
 // outage.
@@ -89,56 +95,77 @@ const (
 
 // String returns the word of the command line, such as "last".
 func (p CatchUp) String() string {
-	return lowerName(ddqv1.CatchUpPolicy(p).String(), "CATCH_UP_POLICY_")
+	return wire.Word(ddqv1.CatchUpPolicy(p).String(), "CATCH_UP_POLICY_")
 }
 
 func (s *Schedule) wire() (*ddqv1.Schedule, *Error) {
-	var task request
+	var task sender.Request
 	template := s.Task
 	template.Due, template.Delay = time.Time{}, 0
 	if !s.Task.Due.IsZero() || s.Task.Delay != 0 {
 		return nil, invalid("task.when", "the task of a schedule has no due time: the timetable says when")
 	}
-	if err := task.fill(&template); err != nil {
+	if err := fill(&task, &template); err != nil {
 		err.Field = "task." + err.Field
 		return nil, err
 	}
 	w := &ddqv1.Schedule{
-		Topic: s.Topic, Name: s.Name, Timetable: s.timetable(), Run: &ddqv1.Schedule_Task{Task: &task.wire},
+		Topic: s.Topic, Name: s.Name, Timetable: s.timetable(),
 		Overlap:            ddqv1.Overlap(s.Overlap),
-		PauseAfterFailures: int32Of(s.PauseAfterFailures), MaxRuns: s.MaxRuns,
-		Paused: s.Paused, Note: s.Note,
+		PauseAfterFailures: wire.Int32(s.PauseAfterFailures), MaxRuns: s.MaxRuns,
+		Paused: s.Paused, Note: s.Note, Masked: s.Masked,
+	}
+	if err := s.wireRun(w, &task.Wire); err != nil {
+		return nil, err
 	}
 	w.Audience = s.Audience.wire()
 	if s.CatchUp != 0 || s.Grace != 0 || s.Within != 0 {
-		w.CatchUp = &ddqv1.CatchUp{Policy: ddqv1.CatchUpPolicy(s.CatchUp), GraceMs: millis(s.Grace), WithinMs: millis(s.Within)}
+		w.CatchUp = &ddqv1.CatchUp{Policy: ddqv1.CatchUpPolicy(s.CatchUp), GraceMs: wire.Millis(s.Grace), WithinMs: wire.Millis(s.Within)}
 	}
 	if s.History != nil {
-		w.History = new(int32Of(*s.History))
+		w.History = new(wire.Int32(*s.History))
 	}
 	if s.Untracked {
 		w.Track = new(false)
 	}
 	if len(s.Labels) > 0 {
-		w.Labels = attributes(s.Labels)
+		w.Labels = wire.Attributes(s.Labels)
 	}
 	return w, nil
 }
 
+// wireRun says what a run is.
+func (s *Schedule) wireRun(w *ddqv1.Schedule, task *ddqv1.EnqueueRequest) *Error {
+	if s.Workflow == nil {
+		w.Run = &ddqv1.Schedule_Task{Task: task}
+		return nil
+	}
+	if len(task.Payload) > 0 {
+		return invalid("task", "a run is a task or a workflow")
+	}
+	flow, err := s.Workflow.wire()
+	if err != nil {
+		err.Field = "workflow." + err.Field
+		return err
+	}
+	w.Run = &ddqv1.Schedule_Workflow{Workflow: flow}
+	return nil
+}
+
 func (s *Schedule) timetable() *ddqv1.Timetable {
-	t := &ddqv1.Timetable{Zone: s.Zone, Calendars: s.Calendars, StartTime: stampOrNil(s.Start), EndTime: stampOrNil(s.End), JitterMs: millis(s.Jitter)}
+	t := &ddqv1.Timetable{Zone: s.Zone, Calendars: s.Calendars, StartTime: wire.Stamp(s.Start), EndTime: wire.Stamp(s.End), JitterMs: wire.Millis(s.Jitter)}
 	for _, expression := range s.Cron {
 		t.Entries = append(t.Entries, &ddqv1.TimetableEntry{When: &ddqv1.TimetableEntry_Cron{Cron: expression}})
 	}
 	if s.Every != 0 || s.EveryFromEnd {
-		every := &ddqv1.Interval{EveryMs: millis(s.Every)}
+		every := &ddqv1.Interval{EveryMs: wire.Millis(s.Every)}
 		if s.EveryFromEnd {
 			every.From = ddqv1.IntervalFrom_INTERVAL_FROM_END
 		}
 		t.Entries = append(t.Entries, &ddqv1.TimetableEntry{When: &ddqv1.TimetableEntry_Every{Every: every}})
 	}
 	for _, d := range s.AlsoEvery {
-		t.Entries = append(t.Entries, &ddqv1.TimetableEntry{When: &ddqv1.TimetableEntry_Every{Every: &ddqv1.Interval{EveryMs: millis(d)}}})
+		t.Entries = append(t.Entries, &ddqv1.TimetableEntry{When: &ddqv1.TimetableEntry_Every{Every: &ddqv1.Interval{EveryMs: wire.Millis(d)}}})
 	}
 	if len(s.At) > 0 {
 		at := &ddqv1.Instants{}
@@ -152,10 +179,11 @@ func (s *Schedule) timetable() *ddqv1.Timetable {
 
 func scheduleFrom(w *ddqv1.Schedule) Schedule {
 	s := Schedule{
-		Topic: w.GetTopic(), Name: w.GetName(), Task: templateFrom(w.GetTask()), Overlap: Overlap(w.GetOverlap()),
-		CatchUp: CatchUp(w.GetCatchUp().GetPolicy()), Grace: duration(w.GetCatchUp().GetGraceMs()), Within: duration(w.GetCatchUp().GetWithinMs()),
+		Topic: w.GetTopic(), Name: w.GetName(), Task: templateFrom(w.GetTask()), Workflow: WorkflowOf(w.GetWorkflow()), Overlap: Overlap(w.GetOverlap()),
+		CatchUp: CatchUp(w.GetCatchUp().GetPolicy()), Grace: wire.Duration(w.GetCatchUp().GetGraceMs()), Within: wire.Duration(w.GetCatchUp().GetWithinMs()),
 		PauseAfterFailures: int(w.GetPauseAfterFailures()), MaxRuns: w.GetMaxRuns(),
-		Labels: attributesFrom(w.GetLabels()), Paused: w.GetPaused(), Note: w.GetNote(), Version: w.GetVersion(),
+		Labels: wire.AttributesFrom(w.GetLabels()), Paused: w.GetPaused(), Note: w.GetNote(), Version: w.GetVersion(),
+		Masked: w.GetMasked(),
 	}
 	if w == nil {
 		return s
@@ -167,20 +195,20 @@ func scheduleFrom(w *ddqv1.Schedule) Schedule {
 	}
 	t := w.GetTimetable()
 	s.Calendars = t.GetCalendars()
-	s.Zone, s.Start, s.End, s.Jitter = t.GetZone(), timeOf(t.GetStartTime()), timeOf(t.GetEndTime()), duration(t.GetJitterMs())
+	s.Zone, s.Start, s.End, s.Jitter = t.GetZone(), wire.Time(t.GetStartTime()), wire.Time(t.GetEndTime()), wire.Duration(t.GetJitterMs())
 	for _, e := range t.GetEntries() {
 		switch when := e.GetWhen().(type) {
 		case *ddqv1.TimetableEntry_Cron:
 			s.Cron = append(s.Cron, when.Cron)
 		case *ddqv1.TimetableEntry_Every:
 			if s.Every == 0 {
-				s.Every, s.EveryFromEnd = duration(when.Every.GetEveryMs()), when.Every.GetFrom() == ddqv1.IntervalFrom_INTERVAL_FROM_END
+				s.Every, s.EveryFromEnd = wire.Duration(when.Every.GetEveryMs()), when.Every.GetFrom() == ddqv1.IntervalFrom_INTERVAL_FROM_END
 			} else {
-				s.AlsoEvery = append(s.AlsoEvery, duration(when.Every.GetEveryMs()))
+				s.AlsoEvery = append(s.AlsoEvery, wire.Duration(when.Every.GetEveryMs()))
 			}
 		case *ddqv1.TimetableEntry_At:
 			for _, instant := range when.At.GetTimes() {
-				s.At = append(s.At, timeOf(instant))
+				s.At = append(s.At, wire.Time(instant))
 			}
 		}
 	}
@@ -190,28 +218,15 @@ func scheduleFrom(w *ddqv1.Schedule) Schedule {
 // templateFrom reads what runs of a schedule are.
 func templateFrom(w *ddqv1.EnqueueRequest) Task {
 	t := Task{
-		Payload: w.GetPayload(), Attributes: attributesFrom(w.GetAttributes()), Backoff: backoffFrom(w.GetBackoff()),
-		VisibilityTimeout: duration(w.GetVisibilityTimeoutMs()), HandlerTimeout: duration(w.GetHandlerTimeoutMs()),
+		encoded: true,
+		Payload: w.GetPayload(), Attributes: wire.AttributesFrom(w.GetAttributes()), Backoff: backoffFrom(w.GetBackoff()),
+		VisibilityTimeout: wire.Duration(w.GetVisibilityTimeoutMs()), HandlerTimeout: wire.Duration(w.GetHandlerTimeoutMs()),
 		Priority: int(w.GetPriority()), FairnessKey: w.GetFairnessKey(), FairnessWeight: int(w.GetFairnessWeight()),
-		RateKey: w.GetRateKey(), ConcurrencyKey: w.GetConcurrencyKey(), ExpireAfter: spanOf(w.GetExpireAfter()),
-		Slack: spanOf(w.GetSlack()),
+		RateKey: w.GetRateKey(), ConcurrencyKey: w.GetConcurrencyKey(), ExpireAfter: wire.Span(w.GetExpireAfter()),
+		Slack: wire.Span(w.GetSlack()),
 	}
 	if w != nil && w.MaxRetries != nil {
 		t.MaxRetries = new(int(w.GetMaxRetries()))
 	}
 	return t
-}
-
-func stampOrNil(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
-}
-
-func spanOf(d *durationpb.Duration) time.Duration {
-	if d == nil {
-		return 0
-	}
-	return d.AsDuration()
 }

@@ -5,9 +5,8 @@ import (
 	"iter"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -22,13 +21,17 @@ const (
 )
 
 // String returns the outcome in lower case, such as "created".
-func (o PutOutcome) String() string { return lowerName(ddqv1.PutOutcome(o).String(), "PUT_OUTCOME_") }
+func (o PutOutcome) String() string { return wire.Word(ddqv1.PutOutcome(o).String(), "PUT_OUTCOME_") }
 
 // SchedulePut says what became of a schedule that was put.
 type SchedulePut struct {
 	Version int64      `json:"version"`
 	Outcome PutOutcome `json:"outcome"`
 	Next    time.Time  `json:"next_time,omitempty"` // the first occurrence to come; zero when there is none, or when it depends on the end of a run
+
+	// When too much is due with one of the next ten runs. Puts that come close together are not
+	// all looked at.
+	Warnings []DueWarning `json:"warnings,omitempty"`
 }
 
 // MarshalJSON writes the form that `ddq schedule put -o json` prints.
@@ -60,20 +63,16 @@ func (c *Schedules) PutScheduleIf(ctx context.Context, s Schedule, version int64
 }
 
 func (c *Schedules) putSchedule(ctx context.Context, repeat safety, s Schedule, ifVersion *int64) (put SchedulePut, err error) {
-	w, e := s.wire()
+	w, e := c.scheduleWire(&s)
 	if e != nil {
 		return put, e
 	}
-	err = c.do(ctx, repeat, func(ctx context.Context) error {
-		reply, err := c.schedules.PutSchedule(ctx, &ddqv1.PutScheduleRequest{Schedule: w, IfVersion: ifVersion})
-		put = putFrom(reply)
-		return err
-	})
-	return put, err
+	reply, err := answerOf(ctx, c.caller, repeat, c.schedules.PutSchedule, &ddqv1.PutScheduleRequest{Schedule: w, IfVersion: ifVersion})
+	return putFrom(reply), err
 }
 
 func putFrom(r *ddqv1.PutScheduleResponse) SchedulePut {
-	return SchedulePut{Version: r.GetVersion(), Outcome: PutOutcome(r.GetOutcome()), Next: timeOf(r.GetNextTime())}
+	return SchedulePut{Version: r.GetVersion(), Outcome: PutOutcome(r.GetOutcome()), Next: wire.Time(r.GetNextTime()), Warnings: warningsFrom(r.GetWarnings())}
 }
 
 // SchedulePutResult is the outcome of one schedule of PutSchedules.
@@ -88,7 +87,7 @@ func (c *Schedules) PutSchedules(ctx context.Context, all []Schedule) ([]Schedul
 	results := make([]SchedulePutResult, len(all))
 	request, sent := &ddqv1.PutSchedulesRequest{}, []int(nil)
 	for i := range all {
-		w, e := all[i].wire()
+		w, e := c.scheduleWire(&all[i])
 		if e != nil {
 			results[i].Err = e
 			continue
@@ -96,18 +95,15 @@ func (c *Schedules) PutSchedules(ctx context.Context, all []Schedule) ([]Schedul
 		request.Schedules, sent = append(request.Schedules, &ddqv1.PutScheduleRequest{Schedule: w}), append(sent, i)
 	}
 	if len(sent) > 0 || len(all) == 0 {
-		err := c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.schedules.PutSchedules(ctx, request)
-			for n, i := range sent {
-				if n < len(reply.GetResults()) {
-					r := reply.GetResults()[n]
-					results[i].SchedulePut, results[i].Err = putFrom(r.GetPut()), plain(fromItem(r.GetError()))
-				}
-			}
-			return err
-		})
+		reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.PutSchedules, request)
 		if err != nil {
 			return nil, err
+		}
+		for n, i := range sent {
+			if n < len(reply.GetResults()) {
+				r := reply.GetResults()[n]
+				results[i].SchedulePut, results[i].Err = putFrom(r.GetPut()), plain(fromItem(r.GetError()))
+			}
 		}
 	}
 	for i := range results {
@@ -121,12 +117,8 @@ func (c *Schedules) PutSchedules(ctx context.Context, all []Schedule) ([]Schedul
 // GetSchedule returns a schedule and how it stands. Every topic is searched when topic is
 // empty.
 func (c *Schedules) GetSchedule(ctx context.Context, topic, name string) (s ScheduleStatus, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.GetSchedule(ctx, &ddqv1.GetScheduleRequest{Topic: topic, Name: name})
-		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
-		return err
-	})
-	return s, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.GetSchedule, &ddqv1.GetScheduleRequest{Topic: topic, Name: name})
+	return scheduleStatus(reply.GetSchedule(), reply.GetStatus()), err
 }
 
 // ScheduleFilter says which schedules are meant. The zero ScheduleFilter means all.
@@ -140,19 +132,14 @@ type ScheduleFilter struct {
 // ListSchedules goes through schedules in no particular order. The sequence ends with the
 // first error.
 func (c *Schedules) ListSchedules(ctx context.Context, f ScheduleFilter) iter.Seq2[ScheduleStatus, error] {
-	return pages(func(token string) (all []ScheduleStatus, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.schedules.ListSchedules(ctx, &ddqv1.ListSchedulesRequest{
-				Topic: f.Topic, Prefix: f.Prefix, State: ddqv1.ScheduleState(f.State), Labels: attributes(f.Labels),
-				PageSize: pageSize, PageToken: token,
-			})
-			all, next = nil, reply.GetNextPageToken()
-			for _, s := range reply.GetSchedules() {
-				all = append(all, scheduleStatus(s.GetSchedule(), s.GetStatus()))
-			}
-			return err
+	return pages(func(token string) ([]ScheduleStatus, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.ListSchedules, &ddqv1.ListSchedulesRequest{
+			Topic: f.Topic, Prefix: f.Prefix, State: ddqv1.ScheduleState(f.State), Labels: wire.Attributes(f.Labels),
+			PageSize: pageSize, PageToken: token,
 		})
-		return all, next, err
+		return listOf(reply.GetSchedules(), func(s *ddqv1.GetScheduleResponse) ScheduleStatus {
+			return scheduleStatus(s.GetSchedule(), s.GetStatus())
+		}), reply.GetNextPageToken(), err
 	})
 }
 
@@ -164,33 +151,21 @@ func (c *Schedules) DeleteSchedule(ctx context.Context, topic, name string, canc
 	if cancelRuns {
 		r.OpenRuns = ddqv1.OpenRuns_OPEN_RUNS_CANCEL
 	}
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.schedules.DeleteSchedule(ctx, r)
-		foundIn = reply.GetTopic()
-		return err
-	})
-	return foundIn, err
+	reply, err := answerOf(ctx, c.caller, once, c.schedules.DeleteSchedule, r)
+	return reply.GetTopic(), err
 }
 
 // PauseSchedule stops a schedule from making runs until ResumeSchedule. Occurrences in
 // between are skipped, not caught up with. by and note say who and why.
 func (c *Schedules) PauseSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.PauseSchedule(ctx, &ddqv1.PauseScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
-		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
-		return err
-	})
-	return s, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.PauseSchedule, &ddqv1.PauseScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
+	return scheduleStatus(reply.GetSchedule(), reply.GetStatus()), err
 }
 
 // ResumeSchedule lets a paused schedule go on. by and note say who and why.
 func (c *Schedules) ResumeSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.ResumeSchedule(ctx, &ddqv1.ResumeScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
-		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
-		return err
-	})
-	return s, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.ResumeSchedule, &ddqv1.ResumeScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
+	return scheduleStatus(reply.GetSchedule(), reply.GetStatus()), err
 }
 
 // Trigger asks for a run outside the timetable.
@@ -214,19 +189,13 @@ type Triggered struct {
 // TriggerSchedule makes a run of a schedule now. ErrPrecondition when another run is open and
 // the overlap is OverlapSkip: Error.ID is that of its task.
 func (c *Schedules) TriggerSchedule(ctx context.Context, t Trigger) (made Triggered, err error) {
-	if t.RequestID == "" {
-		if t.RequestID, err = newID(); err != nil {
-			return made, &Error{Code: codes.Internal, Message: err.Error()}
-		}
+	if err := makeID(&t.RequestID); err != nil {
+		return made, err
 	}
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.TriggerSchedule(ctx, &ddqv1.TriggerScheduleRequest{
-			Topic: t.Topic, Name: t.Name, Overlap: ddqv1.Overlap(t.Overlap), RequestId: t.RequestID,
-		})
-		made = Triggered{Topic: reply.GetTopic(), ID: reply.GetId(), Waiting: reply.GetWaiting(), Repeated: reply.GetRepeated()}
-		return err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.TriggerSchedule, &ddqv1.TriggerScheduleRequest{
+		Topic: t.Topic, Name: t.Name, Overlap: ddqv1.Overlap(t.Overlap), RequestId: t.RequestID,
 	})
-	return made, err
+	return Triggered{Topic: reply.GetTopic(), ID: reply.GetId(), Waiting: reply.GetWaiting(), Repeated: reply.GetRepeated()}, err
 }
 
 // Backfill asks for runs of occurrences that have been.
@@ -251,28 +220,18 @@ type Backfilling struct {
 // BackfillSchedule makes runs of the occurrences of a range that have been, in order, due as
 // they are made.
 func (c *Schedules) BackfillSchedule(ctx context.Context, b Backfill) (started Backfilling, err error) {
-	if b.ID == "" {
-		if b.ID, err = newID(); err != nil {
-			return started, &Error{Code: codes.Internal, Message: err.Error()}
-		}
+	if err := makeID(&b.ID); err != nil {
+		return started, err
 	}
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.schedules.BackfillSchedule(ctx, &ddqv1.BackfillScheduleRequest{
-			Topic: b.Topic, Name: b.Name, From: stampOrNil(b.From), To: stampOrNil(b.To), Overlap: ddqv1.Overlap(b.Overlap), Id: b.ID,
-		})
-		started = Backfilling{Topic: reply.GetTopic(), ID: reply.GetId(), Total: reply.GetTotal(), Repeated: reply.GetRepeated()}
-		return err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.BackfillSchedule, &ddqv1.BackfillScheduleRequest{
+		Topic: b.Topic, Name: b.Name, From: wire.Stamp(b.From), To: wire.Stamp(b.To), Overlap: ddqv1.Overlap(b.Overlap), Id: b.ID,
 	})
-	return started, err
+	return Backfilling{Topic: reply.GetTopic(), ID: reply.GetId(), Total: reply.GetTotal(), Repeated: reply.GetRepeated()}, err
 }
 
 // CancelBackfill ends a backfill, and returns the topic of the schedule. Runs that it made
 // go on.
 func (c *Schedules) CancelBackfill(ctx context.Context, topic, name, id string) (foundIn string, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.schedules.CancelBackfill(ctx, &ddqv1.CancelBackfillRequest{Topic: topic, Name: name, Id: id})
-		foundIn = reply.GetTopic()
-		return err
-	})
-	return foundIn, err
+	reply, err := answerOf(ctx, c.caller, once, c.schedules.CancelBackfill, &ddqv1.CancelBackfillRequest{Topic: topic, Name: name, Id: id})
+	return reply.GetTopic(), err
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -51,7 +52,7 @@ const (
 
 // String returns the state in lower case, such as "active".
 func (s ScheduleState) String() string {
-	return lowerName(ddqv1.ScheduleState(s).String(), "SCHEDULE_STATE_")
+	return wire.Word(ddqv1.ScheduleState(s).String(), "SCHEDULE_STATE_")
 }
 
 // ScheduleRun is a run, or skips of one reason in a row.
@@ -84,7 +85,7 @@ const (
 )
 
 // String returns the origin in lower case, such as "timetable".
-func (o RunOrigin) String() string { return lowerName(ddqv1.RunOrigin(o).String(), "RUN_ORIGIN_") }
+func (o RunOrigin) String() string { return wire.Word(ddqv1.RunOrigin(o).String(), "RUN_ORIGIN_") }
 
 // RunOutcome is how a run ended.
 type RunOutcome int32
@@ -98,10 +99,7 @@ const (
 
 // String returns the outcome in lower case, such as "done", and "" for none.
 func (o RunOutcome) String() string {
-	if o == 0 {
-		return ""
-	}
-	return lowerName(ddqv1.RunOutcome(o).String(), "RUN_OUTCOME_")
+	return wire.WordOr(ddqv1.RunOutcome(o).String(), "RUN_OUTCOME_", "")
 }
 
 // SkipReason is why no run was made of an occurrence.
@@ -120,10 +118,7 @@ const (
 
 // String returns the reason in lower case, such as "overlap", and "" for none.
 func (r SkipReason) String() string {
-	if r == 0 {
-		return ""
-	}
-	return lowerName(ddqv1.SkipReason(r).String(), "SKIP_REASON_")
+	return wire.WordOr(ddqv1.SkipReason(r).String(), "SKIP_REASON_", "")
 }
 
 // ScheduleTotals count the runs of a schedule since it was created, and the occurrences that
@@ -140,12 +135,12 @@ func scheduleStatus(w *ddqv1.Schedule, st *ddqv1.ScheduleStatus) ScheduleStatus 
 	s := ScheduleStatus{
 		Schedule: scheduleFrom(w),
 		State:    ScheduleState(st.GetState()), PausedBy: st.GetPausedBy(),
-		Next: timeOf(st.GetNextTime()), Last: timeOf(st.GetLastTime()),
+		Next: wire.Time(st.GetNextTime()), Last: wire.Time(st.GetLastTime()),
 		OpenRuns: runsFrom(st.GetOpenRuns()), Waiting: int(st.GetWaiting()), Failures: int(st.GetFailures()), Runs: runsFrom(st.GetHistory()),
 	}
 	for _, b := range st.GetBackfills() {
 		s.Backfills = append(s.Backfills, BackfillProgress{
-			ID: b.GetId(), From: timeOf(b.GetFrom()), To: timeOf(b.GetTo()), Overlap: Overlap(b.GetOverlap()), Total: b.GetTotal(), Made: b.GetMade(),
+			ID: b.GetId(), From: wire.Time(b.GetFrom()), To: wire.Time(b.GetTo()), Overlap: Overlap(b.GetOverlap()), Total: b.GetTotal(), Made: b.GetMade(),
 		})
 	}
 	t := st.GetTotals()
@@ -162,9 +157,9 @@ func scheduleStatus(w *ddqv1.Schedule, st *ddqv1.ScheduleStatus) ScheduleStatus 
 func runsFrom(list []*ddqv1.ScheduleRun) (runs []ScheduleRun) {
 	for _, r := range list {
 		runs = append(runs, ScheduleRun{
-			Occurrence: timeOf(r.GetOccurrenceTime()), Due: timeOf(r.GetDue()), ID: r.GetId(), Origin: RunOrigin(r.GetOrigin()),
+			Occurrence: wire.Time(r.GetOccurrenceTime()), Due: wire.Time(r.GetDue()), ID: r.GetId(), Origin: RunOrigin(r.GetOrigin()),
 			Outcome: RunOutcome(r.GetOutcome()), Skipped: SkipReason(r.GetSkipped()), Count: r.GetCount(),
-			Late: duration(r.GetLateMs()), Took: duration(r.GetDurationMs()),
+			Late: wire.Duration(r.GetLateMs()), Took: wire.Duration(r.GetDurationMs()),
 		})
 	}
 	return runs

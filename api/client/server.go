@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -14,6 +15,7 @@ type ServerStatus struct {
 	Store      string // embedded, memory, redis-everysec, redis-always, ...
 	Durability string // fast, replicated or synced: what a receipt is worth
 	Warnings   []string
+	Accepted   []string  // those of the warnings that a setting of the server accepts, such as insecure
 	StoreNow   time.Time // the store's clock when the answer was made
 	Uptime     time.Duration
 
@@ -23,20 +25,17 @@ type ServerStatus struct {
 
 // Server describes the node that answers, and what is wrong with it in plain words.
 func (c *Fleet) Server(ctx context.Context) (s ServerStatus, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.DescribeServer(ctx, &ddqv1.DescribeServerRequest{})
-		s = ServerStatus{
-			Version:                  reply.GetVersion(),
-			Node:                     reply.GetNode(),
-			Store:                    reply.GetStore(),
-			Durability:               reply.GetDurability(),
-			Warnings:                 reply.GetWarnings(),
-			StoreNow:                 time.UnixMilli(reply.GetStoreNowUnixMs()).UTC(),
-			Uptime:                   duration(reply.GetUptimeMs()),
-			DefaultVisibilityTimeout: duration(reply.GetDefaultVisibilityTimeoutMs()),
-			MaxPayload:               int(reply.GetMaxPayloadBytes()),
-		}
-		return err
-	})
-	return s, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.DescribeServer, &ddqv1.DescribeServerRequest{})
+	return ServerStatus{
+		Version:                  reply.GetVersion(),
+		Node:                     reply.GetNode(),
+		Store:                    reply.GetStore(),
+		Durability:               reply.GetDurability(),
+		Warnings:                 reply.GetWarnings(),
+		Accepted:                 reply.GetAcceptedWarnings(),
+		StoreNow:                 time.UnixMilli(reply.GetStoreNowUnixMs()).UTC(),
+		Uptime:                   wire.Duration(reply.GetUptimeMs()),
+		DefaultVisibilityTimeout: wire.Duration(reply.GetDefaultVisibilityTimeoutMs()),
+		MaxPayload:               int(reply.GetMaxPayloadBytes()),
+	}, err
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -29,6 +30,7 @@ type Snapshot struct {
 	Occurrence      time.Time  `json:"occurrence_time,omitempty"` // that it was made of
 	Recipient       string     `json:"recipient,omitempty"`       // for whom it is, of a schedule that has an audience
 	RecipientData   []byte     `json:"recipient_data,omitempty"`
+	Cause           *Cause     `json:"cause,omitempty"`            // the task whose ack enqueued it; nil of others
 	WaitingFor      WaitingFor `json:"waiting_for,omitempty"`      // what a task that is due lacks, as far as is known
 	NextToken       time.Time  `json:"next_token_time,omitempty"`  // waiting for a rate: when it has a token again
 	LastError       string     `json:"last_error,omitempty"`       // of the last failed attempt
@@ -40,6 +42,19 @@ type Snapshot struct {
 	CancelRequested bool       `json:"cancel_requested,omitempty"` // of a running task
 	Result          []byte     `json:"result,omitempty"`           // of a done task; Get and Wait only
 	Attempts        []Attempt  `json:"attempts,omitempty"`         // the last 20, the one that runs last; Get and Wait only
+}
+
+// Cause names the task whose ack enqueued another one.
+type Cause struct {
+	Topic string `json:"topic"`
+	ID    string `json:"id"`
+}
+
+func causeFrom(c *ddqv1.TaskCause) *Cause {
+	if c == nil {
+		return nil
+	}
+	return &Cause{Topic: c.GetTopic(), ID: c.GetId()}
 }
 
 // TaskKeys are the keys that a task shares with others. Empty: none.
@@ -63,15 +78,15 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		Topic:             t.GetTopic(),
 		ID:                t.GetId(),
 		Payload:           t.GetPayload(),
-		Attributes:        attributesFrom(t.GetAttributes()),
+		Attributes:        wire.AttributesFrom(t.GetAttributes()),
 		State:             State(t.GetState()),
-		Due:               timeOf(t.GetExecuteTime()),
-		CreatedAt:         timeOf(t.GetCreatedAt()),
-		Expires:           timeOf(t.GetExpireTime()),
+		Due:               wire.Time(t.GetExecuteTime()),
+		CreatedAt:         wire.Time(t.GetCreatedAt()),
+		Expires:           wire.Time(t.GetExpireTime()),
 		RetryCount:        int(t.GetRetryCount()),
 		MaxRetries:        int(t.GetMaxRetries()),
-		VisibilityTimeout: duration(t.GetVisibilityTimeoutMs()),
-		HandlerTimeout:    duration(t.GetHandlerTimeoutMs()),
+		VisibilityTimeout: wire.Duration(t.GetVisibilityTimeoutMs()),
+		HandlerTimeout:    wire.Duration(t.GetHandlerTimeoutMs()),
 		Backoff:           backoffFrom(t.GetBackoff()),
 		Priority:          int(t.GetPriority()),
 		TaskKeys: TaskKeys{
@@ -83,16 +98,17 @@ func snapshot(t *ddqv1.Task) Snapshot {
 			OrderingKey:    t.GetOrderingKey(),
 		},
 		Schedule:        t.GetSchedule(),
-		Occurrence:      timeOf(t.GetOccurrenceTime()),
+		Occurrence:      wire.Time(t.GetOccurrenceTime()),
 		Recipient:       t.GetRecipient(),
 		RecipientData:   t.GetRecipientData(),
+		Cause:           causeFrom(t.GetCause()),
 		WaitingFor:      WaitingFor(t.GetWaitingFor()),
-		NextToken:       timeOf(t.GetNextTokenTime()),
+		NextToken:       wire.Time(t.GetNextTokenTime()),
 		LastError:       t.GetLastError(),
 		DeadReason:      DeadReason(t.GetDeadReason()),
-		FinishedAt:      timeOf(t.GetFinishedAt()),
+		FinishedAt:      wire.Time(t.GetFinishedAt()),
 		Worker:          t.GetWorker(),
-		HoldDeadline:    timeOf(t.GetHoldDeadline()),
+		HoldDeadline:    wire.Time(t.GetHoldDeadline()),
 		Version:         t.GetVersion(),
 		CancelRequested: t.GetCancelRequested(),
 		Result:          t.GetResult(),

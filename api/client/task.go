@@ -2,15 +2,14 @@ package client
 
 import (
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/sender"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -87,6 +86,9 @@ type Task struct {
 	// delivered by then goes to the dead letters. Never when neither is set.
 	Expires     time.Time
 	ExpireAfter time.Duration
+
+	encoded     bool   // its payload is what a Codec made of it
+	fingerprint []byte // of the payload before that
 }
 
 // Receipt says what was stored.
@@ -131,7 +133,7 @@ const (
 
 // String returns the kind in lower case, such as "exponential".
 func (k BackoffKind) String() string {
-	return lowerName(ddqv1.BackoffKind(k).String(), "BACKOFF_KIND_")
+	return wire.Word(ddqv1.BackoffKind(k).String(), "BACKOFF_KIND_")
 }
 
 // Backoff says how long a task waits between attempts.
@@ -154,9 +156,9 @@ func (b *Backoff) wire() *ddqv1.Backoff {
 	}
 	return &ddqv1.Backoff{
 		Kind:          ddqv1.BackoffKind(b.Kind),
-		BaseMs:        millis(b.Base),
-		MaxMs:         millis(b.Max),
-		JitterPercent: int32Of(b.JitterPercent),
+		BaseMs:        wire.Millis(b.Base),
+		MaxMs:         wire.Millis(b.Max),
+		JitterPercent: wire.Int32(b.JitterPercent),
 	}
 }
 
@@ -166,45 +168,37 @@ func backoffFrom(b *ddqv1.Backoff) *Backoff {
 	}
 	return &Backoff{
 		Kind:          BackoffKind(b.GetKind()),
-		Base:          duration(b.GetBaseMs()),
-		Max:           duration(b.GetMaxMs()),
+		Base:          wire.Duration(b.GetBaseMs()),
+		Max:           wire.Duration(b.GetMaxMs()),
 		JitterPercent: int(b.GetJitterPercent()),
 	}
 }
 
-// request is an EnqueueRequest with room for its usual parts, so that a
-// pooled one is filled without allocating.
-type request struct {
-	wire    ddqv1.EnqueueRequest
-	byDelay ddqv1.EnqueueRequest_Delay
-	delay   durationpb.Duration
-	byDue   ddqv1.EnqueueRequest_ExecuteTime
-	due     timestamppb.Timestamp
-	payload []byte // a copy: the caller may leave before the task is sent
-	size    int    // encoded
-}
-
 // fill makes r the request for t, whose id is set.
-func (r *request) fill(t *Task) *Error {
+func fill(r *sender.Request, t *Task) *Error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	r.payload = append(r.payload[:0], t.Payload...)
-	w := &r.wire
-	w.Reset()
-	w.Topic, w.Id, w.Payload = t.Topic, t.ID, r.payload
-	r.fillDue(t)
+	r.Reset(t.Payload)
+	w := &r.Wire
+	w.Topic, w.Id, w.PayloadFingerprint = t.Topic, t.ID, t.fingerprint
+	switch {
+	case !t.Due.IsZero():
+		r.SetDue(t.Due)
+	case t.Delay != 0:
+		r.SetDelay(t.Delay)
+	}
 	if len(t.Attributes) > 0 {
-		w.Attributes = attributes(t.Attributes)
+		w.Attributes = wire.Attributes(t.Attributes)
 	}
 	if t.MaxRetries != nil {
-		n := int32Of(*t.MaxRetries)
+		n := wire.Int32(*t.MaxRetries)
 		w.MaxRetries = &n
 	}
-	w.VisibilityTimeoutMs, w.HandlerTimeoutMs = millis(t.VisibilityTimeout), millis(t.HandlerTimeout)
+	w.VisibilityTimeoutMs, w.HandlerTimeoutMs = wire.Millis(t.VisibilityTimeout), wire.Millis(t.HandlerTimeout)
 	w.Backoff = t.Backoff.wire()
 	w.Idempotency = t.Idempotency.wire()
-	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)
+	w.Priority, w.FairnessKey, w.FairnessWeight = wire.Int32(t.Priority), t.FairnessKey, wire.Int32(t.FairnessWeight)
 	w.RateKey, w.ConcurrencyKey, w.OrderingKey = t.RateKey, t.ConcurrencyKey, t.OrderingKey
 	switch {
 	case !t.Latest.IsZero():
@@ -218,21 +212,17 @@ func (r *request) fill(t *Task) *Error {
 	case t.ExpireAfter != 0:
 		w.Expiry = &ddqv1.EnqueueRequest_ExpireAfter{ExpireAfter: durationpb.New(t.ExpireAfter)}
 	}
-	r.size = w.SizeVT()
+	r.Measure()
 	return nil
 }
 
-func (r *request) fillDue(t *Task) {
-	switch {
-	case !t.Due.IsZero():
-		r.due.Seconds, r.due.Nanos = t.Due.Unix(), int32(t.Due.Nanosecond())
-		r.byDue.ExecuteTime = &r.due
-		r.wire.When = &r.byDue
-	case t.Delay != 0:
-		r.delay.Seconds, r.delay.Nanos = int64(t.Delay/time.Second), int32(t.Delay%time.Second)
-		r.byDelay.Delay = &r.delay
-		r.wire.When = &r.byDelay
+// Request is what the server is asked for by an enqueue of t.
+func (t Task) Request() (*ddqv1.EnqueueRequest, error) {
+	r := new(sender.Request)
+	if err := fill(r, &t); err != nil {
+		return nil, err
 	}
+	return &r.Wire, nil
 }
 
 // check finds what the wire cannot say; the rest is the server's to judge.
@@ -246,48 +236,4 @@ func (t *Task) check() *Error {
 		return invalid("expire_after", "a task has an expiry or a time to expire after, not both")
 	}
 	return nil
-}
-
-// attributes are sorted, so that the same task encodes to the same request.
-func attributes(m map[string]string) []*ddqv1.Attribute {
-	list := make([]*ddqv1.Attribute, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, &ddqv1.Attribute{Key: key, Value: m[key]})
-	}
-	return list
-}
-
-func attributesFrom(list []*ddqv1.Attribute) map[string]string {
-	if len(list) == 0 {
-		return nil
-	}
-	m := make(map[string]string, len(list))
-	for _, a := range list {
-		m[a.GetKey()] = a.GetValue()
-	}
-	return m
-}
-
-// millis rounds up, away from "none".
-func millis(d time.Duration) int64 {
-	ms := d.Milliseconds()
-	if d > time.Duration(ms)*time.Millisecond {
-		ms++
-	}
-	return ms
-}
-
-func duration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
-
-// int32Of clamps, so that a number out of range stays out of range.
-func int32Of(n int) int32 {
-	return int32(max(math.MinInt32, min(math.MaxInt32, n)))
-}
-
-// timeOf returns the zero time for an unset timestamp.
-func timeOf(ts *timestamppb.Timestamp) time.Time {
-	if ts == nil {
-		return time.Time{}
-	}
-	return ts.AsTime()
 }

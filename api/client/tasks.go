@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -14,46 +15,34 @@ import (
 type Tasks struct {
 	*caller
 	queue  ddqv1.DelayQueueServiceClient
-	sender sender // of enqueues
-	calls  callPool
+	sender sender.Sender // of enqueues
+	calls  sender.Pool
 }
 
 // Get returns a task. Every topic is searched when topic is empty.
 func (c *Tasks) Get(ctx context.Context, topic, id string) (task Snapshot, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.queue.GetTask(ctx, &ddqv1.GetTaskRequest{Topic: topic, Id: id})
-		task = snapshot(reply.GetTask())
-		return err
-	})
-	return task, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.queue.GetTask, &ddqv1.GetTaskRequest{Topic: topic, Id: id})
+	return snapshot(reply.GetTask()), err
 }
 
 // Delete removes a task that no worker holds and returns the topic it was in.
 // Every topic is searched when topic is empty.
 func (c *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.queue.DeleteTask(ctx, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
-		foundIn = reply.GetTopic()
-		return err
-	})
-	return foundIn, err
+	reply, err := answerOf(ctx, c.caller, once, c.queue.DeleteTask, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
+	return reply.GetTopic(), err
 }
 
 // List goes through the tasks of a topic in one state; StateUnknown lists all
 // that are neither finished nor dead. Tasks that change state meanwhile may be
 // missed or seen twice. The sequence ends with the first error.
 func (c *Tasks) List(ctx context.Context, topic string, state State) iter.Seq2[Snapshot, error] {
-	return pages(func(token string) (tasks []Snapshot, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.queue.ListTasks(ctx, &ddqv1.ListTasksRequest{
-				Topic:     topic,
-				State:     ddqv1.TaskState(state),
-				PageSize:  pageSize,
-				PageToken: token,
-			})
-			tasks, next = snapshots(reply.GetTasks()), reply.GetNextPageToken()
-			return err
+	return pages(func(token string) ([]Snapshot, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{
+			Topic:     topic,
+			State:     ddqv1.TaskState(state),
+			PageSize:  pageSize,
+			PageToken: token,
 		})
-		return tasks, next, err
+		return snapshots(reply.GetTasks()), reply.GetNextPageToken(), err
 	})
 }

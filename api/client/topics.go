@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -27,6 +28,12 @@ type Policy struct {
 	// not too old: 1,000 to 10,000,000, and 0 means 100,000.
 	WatchRetention *time.Duration
 	WatchMax       *int
+
+	// WorkflowRetention is how long workflows are kept after their end that do not say it
+	// themselves: 1s to 366 days, and 0 means 7 days; MaxWorkflows how many may be open, beyond
+	// which a submit is ErrExhausted: 0 means 1,000,000.
+	WorkflowRetention *time.Duration
+	MaxWorkflows      *int
 
 	// Limits over all nodes, see the guide about policies. The zero Rate and 0 are none.
 	Rate           *Rate // of all tasks of the topic
@@ -89,50 +96,35 @@ type Topics struct {
 
 // CreateTopic creates a topic. ErrExists when there is one of that name.
 func (c *Topics) CreateTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.admin.CreateTopic(ctx, &ddqv1.CreateTopicRequest{Name: name, Policy: p.wire()})
-		topic = topicFrom(reply.GetTopic())
-		return err
-	})
-	return topic, err
+	reply, err := answerOf(ctx, c.caller, once, c.admin.CreateTopic, &ddqv1.CreateTopicRequest{Name: name, Policy: p.wire()})
+	return topicFrom(reply.GetTopic()), err
 }
 
 // ConfigureTopic changes the fields of p that are set.
 func (c *Topics) ConfigureTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.ConfigureTopic(ctx, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire()})
-		topic = topicFrom(reply.GetTopic())
-		return err
-	})
-	return topic, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ConfigureTopic, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire()})
+	return topicFrom(reply.GetTopic()), err
 }
 
 // ConfigureTopicIf is ConfigureTopic for a topic of this version: ErrVersion when it
 // was changed since. An answer that was lost is not asked for again: then, too, the
 // next call says ErrVersion.
 func (c *Topics) ConfigureTopicIf(ctx context.Context, name string, version int64, p Policy) (topic Topic, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.admin.ConfigureTopic(ctx, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire(), IfVersion: &version})
-		topic = topicFrom(reply.GetTopic())
-		return err
-	})
-	return topic, err
+	reply, err := answerOf(ctx, c.caller, once, c.admin.ConfigureTopic, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire(), IfVersion: &version})
+	return topicFrom(reply.GetTopic()), err
 }
 
 // DescribeTopic returns a topic and counts its tasks.
 func (c *Topics) DescribeTopic(ctx context.Context, name string) (topic TopicStatus, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.DescribeTopic(ctx, &ddqv1.DescribeTopicRequest{Name: name})
-		topic = TopicStatus{
-			Topic:         topicFrom(reply.GetTopic()),
-			Depth:         depthFrom(reply.GetDepth()),
-			Subscriptions: int(reply.GetSubscriptions()),
-			Durability:    reply.GetDurability(),
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.DescribeTopic, &ddqv1.DescribeTopicRequest{Name: name})
+	topic = TopicStatus{
+		Topic:         topicFrom(reply.GetTopic()),
+		Depth:         depthFrom(reply.GetDepth()),
+		Subscriptions: int(reply.GetSubscriptions()),
+		Durability:    reply.GetDurability(),
 
-			IndexingShards: int(reply.GetIndexingShards()),
-		}
-		return err
-	})
+		IndexingShards: int(reply.GetIndexingShards()),
+	}
 	return topic, err
 }
 
@@ -148,25 +140,16 @@ func depthFrom(d *ddqv1.Depth) Depth {
 
 // ListTopics goes through all topics. The sequence ends with the first error.
 func (c *Topics) ListTopics(ctx context.Context) iter.Seq2[Topic, error] {
-	return pages(func(token string) (topics []Topic, next string, err error) {
-		err = c.do(ctx, idempotent, func(ctx context.Context) error {
-			reply, err := c.admin.ListTopics(ctx, &ddqv1.ListTopicsRequest{PageSize: pageSize, PageToken: token})
-			topics, next = nil, reply.GetNextPageToken()
-			for _, t := range reply.GetTopics() {
-				topics = append(topics, topicFrom(t))
-			}
-			return err
-		})
-		return topics, next, err
+	return pages(func(token string) ([]Topic, string, error) {
+		reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListTopics, &ddqv1.ListTopicsRequest{PageSize: pageSize, PageToken: token})
+		return listOf(reply.GetTopics(), topicFrom), reply.GetNextPageToken(), err
 	})
 }
 
 // DeleteTopic deletes a topic: an empty one, or with force also its tasks.
 func (c *Topics) DeleteTopic(ctx context.Context, name string, force bool) error {
-	return c.do(ctx, once, func(ctx context.Context) error {
-		_, err := c.admin.DeleteTopic(ctx, &ddqv1.DeleteTopicRequest{Name: name, Force: force})
-		return err
-	})
+	_, err := answerOf(ctx, c.caller, once, c.admin.DeleteTopic, &ddqv1.DeleteTopicRequest{Name: name, Force: force})
+	return err
 }
 
 // Pause says what of a topic to pause.
@@ -177,60 +160,46 @@ type Pause struct {
 
 // PauseTopic pauses delivery, enqueues or both, until ResumeTopic.
 func (c *Topics) PauseTopic(ctx context.Context, name string, p Pause) (topic Topic, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.PauseTopic(ctx, &ddqv1.PauseTopicRequest{Name: name, Delivery: p.Delivery, Enqueue: p.Enqueue})
-		topic = topicFrom(reply.GetTopic())
-		return err
-	})
-	return topic, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.PauseTopic, &ddqv1.PauseTopicRequest{Name: name, Delivery: p.Delivery, Enqueue: p.Enqueue})
+	return topicFrom(reply.GetTopic()), err
 }
 
 // ResumeTopic ends every pause of a topic.
 func (c *Topics) ResumeTopic(ctx context.Context, name string) (topic Topic, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.ResumeTopic(ctx, &ddqv1.ResumeTopicRequest{Name: name})
-		topic = topicFrom(reply.GetTopic())
-		return err
-	})
-	return topic, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ResumeTopic, &ddqv1.ResumeTopicRequest{Name: name})
+	return topicFrom(reply.GetTopic()), err
 }
 
 // ResumeTopicSlowly ends every pause of a topic. Deliveries that were paused rise
 // from almost none to all that workers take, over ramp: at most an hour.
 func (c *Topics) ResumeTopicSlowly(ctx context.Context, name string, ramp time.Duration) (topic Topic, err error) {
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.admin.ResumeTopic(ctx, &ddqv1.ResumeTopicRequest{Name: name, RampMs: millis(ramp)})
-		topic = topicFrom(reply.GetTopic())
-		return err
-	})
-	return topic, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ResumeTopic, &ddqv1.ResumeTopicRequest{Name: name, RampMs: wire.Millis(ramp)})
+	return topicFrom(reply.GetTopic()), err
 }
 
 // PurgeTopic deletes the tasks that no worker holds and returns how many.
 func (c *Topics) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
-	err = c.do(ctx, once, func(ctx context.Context) error {
-		reply, err := c.admin.PurgeTopic(ctx, &ddqv1.PurgeTopicRequest{Name: name})
-		deleted = reply.GetDeleted()
-		return err
-	})
-	return deleted, err
+	reply, err := answerOf(ctx, c.caller, once, c.admin.PurgeTopic, &ddqv1.PurgeTopicRequest{Name: name})
+	return reply.GetDeleted(), err
 }
 
 func (p Policy) wire() *ddqv1.TopicPolicy {
 	w := &ddqv1.TopicPolicy{
-		Shards:              int32Ptr(p.Shards),
-		VisibilityTimeoutMs: millisPtr(p.VisibilityTimeout),
-		MaxRetries:          int32Ptr(p.MaxRetries),
+		Shards:              wire.Int32Ptr(p.Shards),
+		VisibilityTimeoutMs: wire.MillisPtr(p.VisibilityTimeout),
+		MaxRetries:          wire.Int32Ptr(p.MaxRetries),
 		Backoff:             p.Backoff.wire(),
-		MaxDelayMs:          millisPtr(p.MaxDelay),
-		DoneRetentionMs:     millisPtr(p.DoneRetention),
-		DeadRetentionMs:     millisPtr(p.DeadRetention),
-		MaxDead:             int64Ptr(p.MaxDead),
-		MaxBacklog:          int64Ptr(p.MaxBacklog),
-		MaxPayloadBytes:     int64Ptr(p.MaxPayload),
-		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
-		WatchRetentionMs:    millisPtr(p.WatchRetention),
-		WatchMaxEvents:      int64Ptr(p.WatchMax),
+		MaxDelayMs:          wire.MillisPtr(p.MaxDelay),
+		DoneRetentionMs:     wire.MillisPtr(p.DoneRetention),
+		DeadRetentionMs:     wire.MillisPtr(p.DeadRetention),
+		MaxDead:             wire.Int64Ptr(p.MaxDead),
+		MaxBacklog:          wire.Int64Ptr(p.MaxBacklog),
+		MaxPayloadBytes:     wire.Int64Ptr(p.MaxPayload),
+		PriorityAgeing:      wire.Int32Ptr(p.PriorityAgeing),
+		WatchRetentionMs:    wire.MillisPtr(p.WatchRetention),
+		WatchMaxEvents:      wire.Int64Ptr(p.WatchMax),
+		WorkflowRetentionMs: wire.MillisPtr(p.WorkflowRetention),
+		MaxWorkflows:        wire.Int64Ptr(p.MaxWorkflows),
 	}
 	if p.IndexedAttributes != nil {
 		w.IndexedAttributes = &ddqv1.IndexedAttributes{Names: *p.IndexedAttributes}
@@ -245,50 +214,31 @@ func topicFrom(t *ddqv1.Topic) Topic {
 		Name: t.GetName(),
 		Policy: Policy{
 			Shards:            new(int(p.GetShards())),
-			VisibilityTimeout: new(duration(p.GetVisibilityTimeoutMs())),
+			VisibilityTimeout: new(wire.Duration(p.GetVisibilityTimeoutMs())),
 			MaxRetries:        new(int(p.GetMaxRetries())),
 			Backoff:           backoffFrom(p.GetBackoff()),
-			MaxDelay:          new(duration(p.GetMaxDelayMs())),
+			MaxDelay:          new(wire.Duration(p.GetMaxDelayMs())),
 			MaxPayload:        new(int(p.GetMaxPayloadBytes())),
-			DoneRetention:     new(duration(p.GetDoneRetentionMs())),
-			DeadRetention:     new(duration(p.GetDeadRetentionMs())),
+			DoneRetention:     new(wire.Duration(p.GetDoneRetentionMs())),
+			DeadRetention:     new(wire.Duration(p.GetDeadRetentionMs())),
 			MaxDead:           new(int(p.GetMaxDead())),
 			MaxBacklog:        new(int(p.GetMaxBacklog())),
 			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
-			WatchRetention:    new(duration(p.GetWatchRetentionMs())),
+			WatchRetention:    new(wire.Duration(p.GetWatchRetentionMs())),
 			WatchMax:          new(int(p.GetWatchMaxEvents())),
+			WorkflowRetention: new(wire.Duration(p.GetWorkflowRetentionMs())),
+			MaxWorkflows:      new(int(p.GetMaxWorkflows())),
 			IndexedAttributes: new(p.GetIndexedAttributes().GetNames()),
 		},
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),
 		DeliveryPaused: t.GetDeliveryPaused(),
 		EnqueuePaused:  t.GetEnqueuePaused(),
-		Ramp:           duration(t.GetRampMs()),
+		Ramp:           wire.Duration(t.GetRampMs()),
 	}
 	topic.Policy.limitsFrom(p)
 	if ms := t.GetResumedUnixMs(); ms != 0 {
 		topic.Resumed = time.UnixMilli(ms).UTC()
 	}
 	return topic
-}
-
-func int32Ptr(n *int) *int32 {
-	if n == nil {
-		return nil
-	}
-	return new(int32Of(*n))
-}
-
-func int64Ptr(n *int) *int64 {
-	if n == nil {
-		return nil
-	}
-	return new(int64(*n))
-}
-
-func millisPtr(d *time.Duration) *int64 {
-	if d == nil {
-		return nil
-	}
-	return new(millis(*d))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -29,17 +30,13 @@ func (c *Tasks) Wait(ctx context.Context, topic, id string, wait time.Duration) 
 func (c *Tasks) waitOnce(ctx context.Context, topic, id string, poll time.Duration) (task Snapshot, settled bool, err error) {
 	ctx, cancel := c.boundedPoll(ctx, poll)
 	defer cancel()
-	err = c.do(ctx, idempotent, func(ctx context.Context) error {
-		reply, err := c.queue.WaitTask(ctx, &ddqv1.WaitTaskRequest{Topic: topic, Id: id, WaitMs: millis(poll)})
-		task, settled = snapshot(reply.GetTask()), reply.GetSettled()
-		return err
-	})
-	return task, settled, err
+	reply, err := answerOf(ctx, c.caller, idempotent, c.queue.WaitTask, &ddqv1.WaitTaskRequest{Topic: topic, Id: id, WaitMs: wire.Millis(poll)})
+	return snapshot(reply.GetTask()), reply.GetSettled(), err
 }
 
 // boundedPoll gives ctx the client's timeout beyond what the server waits, unless it
 // has a deadline.
-func (c *Tasks) boundedPoll(ctx context.Context, poll time.Duration) (context.Context, context.CancelFunc) {
+func (c *caller) boundedPoll(ctx context.Context, poll time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
@@ -68,7 +65,7 @@ const (
 
 // String returns the outcome in lower case, such as "too_late".
 func (o CancelOutcome) String() string {
-	return lowerName(ddqv1.CancelOutcome(o).String(), "CANCEL_OUTCOME_")
+	return wire.Word(ddqv1.CancelOutcome(o).String(), "CANCEL_OUTCOME_")
 }
 
 // CancelOptions say how to cancel a task.
@@ -99,10 +96,6 @@ func (c *Tasks) Cancel(ctx context.Context, topic, id string, o CancelOptions) (
 	if o.OrDelete {
 		repeat = once // what was deleted would not be found again
 	}
-	err = c.do(ctx, repeat, func(ctx context.Context) error {
-		reply, err := c.queue.CancelTask(ctx, &ddqv1.CancelTaskRequest{Topic: topic, Id: id, WaitMs: millis(o.Wait), OrDelete: o.OrDelete})
-		out = Cancellation{Topic: reply.GetTopic(), Outcome: CancelOutcome(reply.GetOutcome()), State: State(reply.GetState())}
-		return err
-	})
-	return out, err
+	reply, err := answerOf(ctx, c.caller, repeat, c.queue.CancelTask, &ddqv1.CancelTaskRequest{Topic: topic, Id: id, WaitMs: wire.Millis(o.Wait), OrDelete: o.OrDelete})
+	return Cancellation{Topic: reply.GetTopic(), Outcome: CancelOutcome(reply.GetOutcome()), State: State(reply.GetState())}, err
 }

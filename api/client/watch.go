@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -33,7 +34,7 @@ const (
 )
 
 // String returns the kind in lower case, such as "retrying".
-func (k ChangeKind) String() string { return lowerName(ddqv1.ChangeKind(k).String(), "CHANGE_KIND_") }
+func (k ChangeKind) String() string { return wire.Word(ddqv1.ChangeKind(k).String(), "CHANGE_KIND_") }
 
 // WatchOptions say what to watch, and from where on.
 type WatchOptions struct {
@@ -148,7 +149,7 @@ type watcher struct {
 }
 
 func (w *watcher) request() *ddqv1.WatchTasksRequest {
-	r := &ddqv1.WatchTasksRequest{Topic: w.o.Topic, Cursor: w.cursor, Ids: w.o.IDs, Attributes: attributes(w.o.Attributes)}
+	r := &ddqv1.WatchTasksRequest{Topic: w.o.Topic, Cursor: w.cursor, Ids: w.o.IDs, Attributes: wire.Attributes(w.o.Attributes)}
 	if w.o.FromOldest && w.cursor == nil {
 		r.From = ddqv1.WatchFrom_WATCH_FROM_OLDEST
 	}
@@ -192,7 +193,7 @@ func changeFrom(c *ddqv1.TaskChange, frame *watchFrame, n int) TaskChange {
 	change := TaskChange{
 		ID: c.Id, Kind: ChangeKind(c.Kind), State: State(c.State), Time: time.UnixMicro(c.TimeUnixUs).UTC(),
 		Attempt: int(c.Attempt), Version: c.Version, Reason: DeadReason(c.Reason), Outcome: AttemptOutcome(c.Outcome), Worker: c.Worker,
-		Shard: int(c.Shard), Position: c.Position, Attributes: attributesFrom(c.Attributes), frame: frame, n: n,
+		Shard: int(c.Shard), Position: c.Position, Attributes: wire.AttributesFrom(c.Attributes), frame: frame, n: n,
 	}
 	if c.DueUnixMs != 0 {
 		change.Due = time.UnixMilli(c.DueUnixMs).UTC()

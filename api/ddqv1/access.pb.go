@@ -7,6 +7,7 @@
 package ddqv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -23,12 +24,443 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Binding gives grants to callers that are known by something else than a token of ddq. They
+// have those of all bindings that are for them.
+type Binding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// a-z, 0-9, -, . and _; 1 to 128 of them.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Types that are valid to be assigned to Subject:
+	//
+	//	*Binding_Certificate
+	//	*Binding_Claim
+	Subject isBinding_Subject `protobuf_oneof:"subject"`
+	Grants  []*Grant          `protobuf:"bytes,4,rep,name=grants,proto3" json:"grants,omitempty"`
+	// Of the server.
+	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreatedBy     string                 `protobuf:"bytes,6,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Binding) Reset() {
+	*x = Binding{}
+	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Binding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Binding) ProtoMessage() {}
+
+func (x *Binding) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Binding.ProtoReflect.Descriptor instead.
+func (*Binding) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Binding) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Binding) GetSubject() isBinding_Subject {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *Binding) GetCertificate() string {
+	if x != nil {
+		if x, ok := x.Subject.(*Binding_Certificate); ok {
+			return x.Certificate
+		}
+	}
+	return ""
+}
+
+func (x *Binding) GetClaim() *ClaimSubject {
+	if x != nil {
+		if x, ok := x.Subject.(*Binding_Claim); ok {
+			return x.Claim
+		}
+	}
+	return nil
+}
+
+func (x *Binding) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *Binding) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Binding) GetCreatedBy() string {
+	if x != nil {
+		return x.CreatedBy
+	}
+	return ""
+}
+
+type isBinding_Subject interface {
+	isBinding_Subject()
+}
+
+type Binding_Certificate struct {
+	// Callers with a client certificate that has this URI, or a URI that begins so when this
+	// ends in a slash; or without a URI in it, this DNS name.
+	Certificate string `protobuf:"bytes,2,opt,name=certificate,proto3,oneof"`
+}
+
+type Binding_Claim struct {
+	// Callers with a token of an issuer.
+	Claim *ClaimSubject `protobuf:"bytes,3,opt,name=claim,proto3,oneof"`
+}
+
+func (*Binding_Certificate) isBinding_Subject() {}
+
+func (*Binding_Claim) isBinding_Subject() {}
+
+// ClaimSubject is of tokens whose claim is a text, or a list that has it.
+type ClaimSubject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The URL that tokens have as iss.
+	Issuer        string `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Value         string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimSubject) Reset() {
+	*x = ClaimSubject{}
+	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimSubject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimSubject) ProtoMessage() {}
+
+func (x *ClaimSubject) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimSubject.ProtoReflect.Descriptor instead.
+func (*ClaimSubject) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ClaimSubject) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *ClaimSubject) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ClaimSubject) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+type PutBindingRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Binding       *Binding               `protobuf:"bytes,1,opt,name=binding,proto3" json:"binding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutBindingRequest) Reset() {
+	*x = PutBindingRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutBindingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutBindingRequest) ProtoMessage() {}
+
+func (x *PutBindingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutBindingRequest.ProtoReflect.Descriptor instead.
+func (*PutBindingRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PutBindingRequest) GetBinding() *Binding {
+	if x != nil {
+		return x.Binding
+	}
+	return nil
+}
+
+type PutBindingResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Binding       *Binding               `protobuf:"bytes,1,opt,name=binding,proto3" json:"binding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutBindingResponse) Reset() {
+	*x = PutBindingResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutBindingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutBindingResponse) ProtoMessage() {}
+
+func (x *PutBindingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutBindingResponse.ProtoReflect.Descriptor instead.
+func (*PutBindingResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PutBindingResponse) GetBinding() *Binding {
+	if x != nil {
+		return x.Binding
+	}
+	return nil
+}
+
+type ListBindingsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBindingsRequest) Reset() {
+	*x = ListBindingsRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBindingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBindingsRequest) ProtoMessage() {}
+
+func (x *ListBindingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBindingsRequest.ProtoReflect.Descriptor instead.
+func (*ListBindingsRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{4}
+}
+
+type ListBindingsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bindings      []*Binding             `protobuf:"bytes,1,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBindingsResponse) Reset() {
+	*x = ListBindingsResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBindingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBindingsResponse) ProtoMessage() {}
+
+func (x *ListBindingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBindingsResponse.ProtoReflect.Descriptor instead.
+func (*ListBindingsResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListBindingsResponse) GetBindings() []*Binding {
+	if x != nil {
+		return x.Bindings
+	}
+	return nil
+}
+
+type DeleteBindingRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteBindingRequest) Reset() {
+	*x = DeleteBindingRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteBindingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteBindingRequest) ProtoMessage() {}
+
+func (x *DeleteBindingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteBindingRequest.ProtoReflect.Descriptor instead.
+func (*DeleteBindingRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DeleteBindingRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DeleteBindingResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteBindingResponse) Reset() {
+	*x = DeleteBindingResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteBindingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteBindingResponse) ProtoMessage() {}
+
+func (x *DeleteBindingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteBindingResponse.ProtoReflect.Descriptor instead.
+func (*DeleteBindingResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{7}
+}
+
 // Grant is what may be done to topics.
 type Grant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// enqueue, work, read, payload, operate, admin, audit.
 	Verbs []string `protobuf:"bytes,1,rep,name=verbs,proto3" json:"verbs,omitempty"`
-	// A namespace, or * for every one and the nodes.
+	// A namespace, or * for every one and the nodes. Defaults to default.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name of a topic, the beginning of names followed by *, or * for all.
 	Topics        string `protobuf:"bytes,3,opt,name=topics,proto3" json:"topics,omitempty"`
@@ -38,7 +470,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	mi := &file_ddq_v1_access_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -50,7 +482,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	mi := &file_ddq_v1_access_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -63,7 +495,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Grant) GetVerbs() []string {
@@ -97,14 +529,16 @@ type Token struct {
 	// Unset: never.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Id of the token that took its place.
-	Successor     string `protobuf:"bytes,7,opt,name=successor,proto3" json:"successor,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Successor string `protobuf:"bytes,7,opt,name=successor,proto3" json:"successor,omitempty"`
+	// Calls that it may make in a second, at each node, but for those that settle. 0: no bound.
+	CallsPerSecond int32 `protobuf:"varint,8,opt,name=calls_per_second,json=callsPerSecond,proto3" json:"calls_per_second,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	mi := &file_ddq_v1_access_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -116,7 +550,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	mi := &file_ddq_v1_access_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -129,7 +563,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Token) GetId() string {
@@ -181,6 +615,13 @@ func (x *Token) GetSuccessor() string {
 	return ""
 }
 
+func (x *Token) GetCallsPerSecond() int32 {
+	if x != nil {
+		return x.CallsPerSecond
+	}
+	return 0
+}
+
 type WhoAmIRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -189,7 +630,7 @@ type WhoAmIRequest struct {
 
 func (x *WhoAmIRequest) Reset() {
 	*x = WhoAmIRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	mi := &file_ddq_v1_access_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -201,7 +642,7 @@ func (x *WhoAmIRequest) String() string {
 func (*WhoAmIRequest) ProtoMessage() {}
 
 func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	mi := &file_ddq_v1_access_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -214,12 +655,12 @@ func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{10}
 }
 
 type WhoAmIResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// local, root, token or node.
+	// local, root, token, node, certificate, or oidc for a token of an issuer.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Of its token; may be empty.
@@ -230,13 +671,15 @@ type WhoAmIResponse struct {
 	Namespace  string                 `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Whether the node asks callers who they are.
 	Authentication bool `protobuf:"varint,7,opt,name=authentication,proto3" json:"authentication,omitempty"`
+	// Calls that it may make in a second, at each node. 0: no bound.
+	CallsPerSecond int32 `protobuf:"varint,8,opt,name=calls_per_second,json=callsPerSecond,proto3" json:"calls_per_second,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *WhoAmIResponse) Reset() {
 	*x = WhoAmIResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	mi := &file_ddq_v1_access_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +691,7 @@ func (x *WhoAmIResponse) String() string {
 func (*WhoAmIResponse) ProtoMessage() {}
 
 func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	mi := &file_ddq_v1_access_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +704,7 @@ func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
 func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WhoAmIResponse) GetKind() string {
@@ -313,6 +756,13 @@ func (x *WhoAmIResponse) GetAuthentication() bool {
 	return false
 }
 
+func (x *WhoAmIResponse) GetCallsPerSecond() int32 {
+	if x != nil {
+		return x.CallsPerSecond
+	}
+	return 0
+}
+
 type CreateTokenRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -320,14 +770,17 @@ type CreateTokenRequest struct {
 	// Defaults to 90 days.
 	Life *durationpb.Duration `protobuf:"bytes,3,opt,name=life,proto3" json:"life,omitempty"`
 	// There is no end to it.
-	NeverExpires  bool `protobuf:"varint,4,opt,name=never_expires,json=neverExpires,proto3" json:"never_expires,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NeverExpires bool `protobuf:"varint,4,opt,name=never_expires,json=neverExpires,proto3" json:"never_expires,omitempty"`
+	// Calls that it may make in a second, at each node, but for those that settle; messages of
+	// a stream are calls, and wait. Defaults to those of the caller.
+	CallsPerSecond int32 `protobuf:"varint,5,opt,name=calls_per_second,json=callsPerSecond,proto3" json:"calls_per_second,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	mi := &file_ddq_v1_access_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +792,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	mi := &file_ddq_v1_access_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +805,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -383,6 +836,13 @@ func (x *CreateTokenRequest) GetNeverExpires() bool {
 	return false
 }
 
+func (x *CreateTokenRequest) GetCallsPerSecond() int32 {
+	if x != nil {
+		return x.CallsPerSecond
+	}
+	return 0
+}
+
 type CreateTokenResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         *Token                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -393,7 +853,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	mi := &file_ddq_v1_access_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +865,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	mi := &file_ddq_v1_access_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +878,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -443,7 +903,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	mi := &file_ddq_v1_access_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -455,7 +915,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	mi := &file_ddq_v1_access_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -468,7 +928,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{14}
 }
 
 type ListTokensResponse struct {
@@ -480,7 +940,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	mi := &file_ddq_v1_access_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -492,7 +952,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	mi := &file_ddq_v1_access_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -505,7 +965,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -526,7 +986,7 @@ type RotateTokenRequest struct {
 
 func (x *RotateTokenRequest) Reset() {
 	*x = RotateTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	mi := &file_ddq_v1_access_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +998,7 @@ func (x *RotateTokenRequest) String() string {
 func (*RotateTokenRequest) ProtoMessage() {}
 
 func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	mi := &file_ddq_v1_access_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +1011,7 @@ func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenRequest.ProtoReflect.Descriptor instead.
 func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RotateTokenRequest) GetId() string {
@@ -578,7 +1038,7 @@ type RotateTokenResponse struct {
 
 func (x *RotateTokenResponse) Reset() {
 	*x = RotateTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	mi := &file_ddq_v1_access_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +1050,7 @@ func (x *RotateTokenResponse) String() string {
 func (*RotateTokenResponse) ProtoMessage() {}
 
 func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	mi := &file_ddq_v1_access_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +1063,7 @@ func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenResponse.ProtoReflect.Descriptor instead.
 func (*RotateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RotateTokenResponse) GetToken() *Token {
@@ -629,7 +1089,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	mi := &file_ddq_v1_access_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +1101,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	mi := &file_ddq_v1_access_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +1114,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -672,7 +1132,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	mi := &file_ddq_v1_access_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +1144,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	mi := &file_ddq_v1_access_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,18 +1157,42 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{19}
 }
 
 var File_ddq_v1_access_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_access_proto_rawDesc = "" +
 	"\n" +
-	"\x13ddq/v1/access.proto\x12\x06ddq.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"S\n" +
+	"\x13ddq/v1/access.proto\x12\x06ddq.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfd\x01\n" +
+	"\aBinding\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
+	"\vcertificate\x18\x02 \x01(\tH\x00R\vcertificate\x12,\n" +
+	"\x05claim\x18\x03 \x01(\v2\x14.ddq.v1.ClaimSubjectH\x00R\x05claim\x12%\n" +
+	"\x06grants\x18\x04 \x03(\v2\r.ddq.v1.GrantR\x06grants\x12;\n" +
+	"\vcreate_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x1d\n" +
+	"\n" +
+	"created_by\x18\x06 \x01(\tR\tcreatedByB\t\n" +
+	"\asubject\"P\n" +
+	"\fClaimSubject\x12\x16\n" +
+	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\">\n" +
+	"\x11PutBindingRequest\x12)\n" +
+	"\abinding\x18\x01 \x01(\v2\x0f.ddq.v1.BindingR\abinding\"?\n" +
+	"\x12PutBindingResponse\x12)\n" +
+	"\abinding\x18\x01 \x01(\v2\x0f.ddq.v1.BindingR\abinding\"\x15\n" +
+	"\x13ListBindingsRequest\"C\n" +
+	"\x14ListBindingsResponse\x12+\n" +
+	"\bbindings\x18\x01 \x03(\v2\x0f.ddq.v1.BindingR\bbindings\"*\n" +
+	"\x14DeleteBindingRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x15DeleteBindingResponse\"S\n" +
 	"\x05Grant\x12\x14\n" +
 	"\x05verbs\x18\x01 \x03(\tR\x05verbs\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06topics\x18\x03 \x01(\tR\x06topics\"\x89\x02\n" +
+	"\x06topics\x18\x03 \x01(\tR\x06topics\"\xb3\x02\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -719,8 +1203,9 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"created_by\x18\x05 \x01(\tR\tcreatedBy\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x1c\n" +
-	"\tsuccessor\x18\a \x01(\tR\tsuccessor\"\x0f\n" +
-	"\rWhoAmIRequest\"\xf2\x01\n" +
+	"\tsuccessor\x18\a \x01(\tR\tsuccessor\x12(\n" +
+	"\x10calls_per_second\x18\b \x01(\x05R\x0ecallsPerSecond\"\x0f\n" +
+	"\rWhoAmIRequest\"\x9c\x02\n" +
 	"\x0eWhoAmIResponse\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x0e\n" +
@@ -729,12 +1214,14 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x1c\n" +
 	"\tnamespace\x18\x06 \x01(\tR\tnamespace\x12&\n" +
-	"\x0eauthentication\x18\a \x01(\bR\x0eauthentication\"\xa3\x01\n" +
+	"\x0eauthentication\x18\a \x01(\bR\x0eauthentication\x12(\n" +
+	"\x10calls_per_second\x18\b \x01(\x05R\x0ecallsPerSecond\"\xcd\x01\n" +
 	"\x12CreateTokenRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
 	"\x06grants\x18\x02 \x03(\v2\r.ddq.v1.GrantR\x06grants\x12-\n" +
 	"\x04life\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04life\x12#\n" +
-	"\rnever_expires\x18\x04 \x01(\bR\fneverExpires\"R\n" +
+	"\rnever_expires\x18\x04 \x01(\bR\fneverExpires\x12(\n" +
+	"\x10calls_per_second\x18\x05 \x01(\x05R\x0ecallsPerSecond\"R\n" +
 	"\x13CreateTokenResponse\x12#\n" +
 	"\x05token\x18\x01 \x01(\v2\r.ddq.v1.TokenR\x05token\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"\x13\n" +
@@ -749,14 +1236,21 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"$\n" +
 	"\x12RevokeTokenRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x15\n" +
-	"\x13RevokeTokenResponse2\xe5\x02\n" +
-	"\rAccessService\x127\n" +
-	"\x06WhoAmI\x12\x15.ddq.v1.WhoAmIRequest\x1a\x16.ddq.v1.WhoAmIResponse\x12F\n" +
-	"\vCreateToken\x12\x1a.ddq.v1.CreateTokenRequest\x1a\x1b.ddq.v1.CreateTokenResponse\x12C\n" +
+	"\x13RevokeTokenResponse2\x9f\x06\n" +
+	"\rAccessService\x12K\n" +
+	"\x06WhoAmI\x12\x15.ddq.v1.WhoAmIRequest\x1a\x16.ddq.v1.WhoAmIResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/whoami\x12]\n" +
+	"\vCreateToken\x12\x1a.ddq.v1.CreateTokenRequest\x1a\x1b.ddq.v1.CreateTokenResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
+	"/v1/tokens\x12W\n" +
 	"\n" +
-	"ListTokens\x12\x19.ddq.v1.ListTokensRequest\x1a\x1a.ddq.v1.ListTokensResponse\x12F\n" +
-	"\vRotateToken\x12\x1a.ddq.v1.RotateTokenRequest\x1a\x1b.ddq.v1.RotateTokenResponse\x12F\n" +
-	"\vRevokeToken\x12\x1a.ddq.v1.RevokeTokenRequest\x1a\x1b.ddq.v1.RevokeTokenResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"ListTokens\x12\x19.ddq.v1.ListTokensRequest\x1a\x1a.ddq.v1.ListTokensResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/tokens\x12i\n" +
+	"\vRotateToken\x12\x1a.ddq.v1.RotateTokenRequest\x1a\x1b.ddq.v1.RotateTokenResponse\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/tokens/{id}:rotate\x12_\n" +
+	"\vRevokeToken\x12\x1a.ddq.v1.RevokeTokenRequest\x1a\x1b.ddq.v1.RevokeTokenResponse\"\x17\x82\xd3\xe4\x93\x02\x11*\x0f/v1/tokens/{id}\x12q\n" +
+	"\n" +
+	"PutBinding\x12\x19.ddq.v1.PutBindingRequest\x1a\x1a.ddq.v1.PutBindingResponse\",\x82\xd3\xe4\x93\x02&:\abinding\x1a\x1b/v1/bindings/{binding.name}\x12_\n" +
+	"\fListBindings\x12\x1b.ddq.v1.ListBindingsRequest\x1a\x1c.ddq.v1.ListBindingsResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/bindings\x12i\n" +
+	"\rDeleteBinding\x12\x1c.ddq.v1.DeleteBindingRequest\x1a\x1d.ddq.v1.DeleteBindingResponse\"\x1b\x82\xd3\xe4\x93\x02\x15*\x13/v1/bindings/{name}B'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_access_proto_rawDescOnce sync.Once
@@ -770,50 +1264,70 @@ func file_ddq_v1_access_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_access_proto_rawDescData
 }
 
-var file_ddq_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_ddq_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_ddq_v1_access_proto_goTypes = []any{
-	(*Grant)(nil),                 // 0: ddq.v1.Grant
-	(*Token)(nil),                 // 1: ddq.v1.Token
-	(*WhoAmIRequest)(nil),         // 2: ddq.v1.WhoAmIRequest
-	(*WhoAmIResponse)(nil),        // 3: ddq.v1.WhoAmIResponse
-	(*CreateTokenRequest)(nil),    // 4: ddq.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),   // 5: ddq.v1.CreateTokenResponse
-	(*ListTokensRequest)(nil),     // 6: ddq.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),    // 7: ddq.v1.ListTokensResponse
-	(*RotateTokenRequest)(nil),    // 8: ddq.v1.RotateTokenRequest
-	(*RotateTokenResponse)(nil),   // 9: ddq.v1.RotateTokenResponse
-	(*RevokeTokenRequest)(nil),    // 10: ddq.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),   // 11: ddq.v1.RevokeTokenResponse
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*Binding)(nil),               // 0: ddq.v1.Binding
+	(*ClaimSubject)(nil),          // 1: ddq.v1.ClaimSubject
+	(*PutBindingRequest)(nil),     // 2: ddq.v1.PutBindingRequest
+	(*PutBindingResponse)(nil),    // 3: ddq.v1.PutBindingResponse
+	(*ListBindingsRequest)(nil),   // 4: ddq.v1.ListBindingsRequest
+	(*ListBindingsResponse)(nil),  // 5: ddq.v1.ListBindingsResponse
+	(*DeleteBindingRequest)(nil),  // 6: ddq.v1.DeleteBindingRequest
+	(*DeleteBindingResponse)(nil), // 7: ddq.v1.DeleteBindingResponse
+	(*Grant)(nil),                 // 8: ddq.v1.Grant
+	(*Token)(nil),                 // 9: ddq.v1.Token
+	(*WhoAmIRequest)(nil),         // 10: ddq.v1.WhoAmIRequest
+	(*WhoAmIResponse)(nil),        // 11: ddq.v1.WhoAmIResponse
+	(*CreateTokenRequest)(nil),    // 12: ddq.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),   // 13: ddq.v1.CreateTokenResponse
+	(*ListTokensRequest)(nil),     // 14: ddq.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),    // 15: ddq.v1.ListTokensResponse
+	(*RotateTokenRequest)(nil),    // 16: ddq.v1.RotateTokenRequest
+	(*RotateTokenResponse)(nil),   // 17: ddq.v1.RotateTokenResponse
+	(*RevokeTokenRequest)(nil),    // 18: ddq.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),   // 19: ddq.v1.RevokeTokenResponse
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
 }
 var file_ddq_v1_access_proto_depIdxs = []int32{
-	0,  // 0: ddq.v1.Token.grants:type_name -> ddq.v1.Grant
-	12, // 1: ddq.v1.Token.create_time:type_name -> google.protobuf.Timestamp
-	12, // 2: ddq.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: ddq.v1.WhoAmIResponse.grants:type_name -> ddq.v1.Grant
-	12, // 4: ddq.v1.WhoAmIResponse.expire_time:type_name -> google.protobuf.Timestamp
-	0,  // 5: ddq.v1.CreateTokenRequest.grants:type_name -> ddq.v1.Grant
-	13, // 6: ddq.v1.CreateTokenRequest.life:type_name -> google.protobuf.Duration
-	1,  // 7: ddq.v1.CreateTokenResponse.token:type_name -> ddq.v1.Token
-	1,  // 8: ddq.v1.ListTokensResponse.tokens:type_name -> ddq.v1.Token
-	13, // 9: ddq.v1.RotateTokenRequest.overlap:type_name -> google.protobuf.Duration
-	1,  // 10: ddq.v1.RotateTokenResponse.token:type_name -> ddq.v1.Token
-	2,  // 11: ddq.v1.AccessService.WhoAmI:input_type -> ddq.v1.WhoAmIRequest
-	4,  // 12: ddq.v1.AccessService.CreateToken:input_type -> ddq.v1.CreateTokenRequest
-	6,  // 13: ddq.v1.AccessService.ListTokens:input_type -> ddq.v1.ListTokensRequest
-	8,  // 14: ddq.v1.AccessService.RotateToken:input_type -> ddq.v1.RotateTokenRequest
-	10, // 15: ddq.v1.AccessService.RevokeToken:input_type -> ddq.v1.RevokeTokenRequest
-	3,  // 16: ddq.v1.AccessService.WhoAmI:output_type -> ddq.v1.WhoAmIResponse
-	5,  // 17: ddq.v1.AccessService.CreateToken:output_type -> ddq.v1.CreateTokenResponse
-	7,  // 18: ddq.v1.AccessService.ListTokens:output_type -> ddq.v1.ListTokensResponse
-	9,  // 19: ddq.v1.AccessService.RotateToken:output_type -> ddq.v1.RotateTokenResponse
-	11, // 20: ddq.v1.AccessService.RevokeToken:output_type -> ddq.v1.RevokeTokenResponse
-	16, // [16:21] is the sub-list for method output_type
-	11, // [11:16] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	1,  // 0: ddq.v1.Binding.claim:type_name -> ddq.v1.ClaimSubject
+	8,  // 1: ddq.v1.Binding.grants:type_name -> ddq.v1.Grant
+	20, // 2: ddq.v1.Binding.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 3: ddq.v1.PutBindingRequest.binding:type_name -> ddq.v1.Binding
+	0,  // 4: ddq.v1.PutBindingResponse.binding:type_name -> ddq.v1.Binding
+	0,  // 5: ddq.v1.ListBindingsResponse.bindings:type_name -> ddq.v1.Binding
+	8,  // 6: ddq.v1.Token.grants:type_name -> ddq.v1.Grant
+	20, // 7: ddq.v1.Token.create_time:type_name -> google.protobuf.Timestamp
+	20, // 8: ddq.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
+	8,  // 9: ddq.v1.WhoAmIResponse.grants:type_name -> ddq.v1.Grant
+	20, // 10: ddq.v1.WhoAmIResponse.expire_time:type_name -> google.protobuf.Timestamp
+	8,  // 11: ddq.v1.CreateTokenRequest.grants:type_name -> ddq.v1.Grant
+	21, // 12: ddq.v1.CreateTokenRequest.life:type_name -> google.protobuf.Duration
+	9,  // 13: ddq.v1.CreateTokenResponse.token:type_name -> ddq.v1.Token
+	9,  // 14: ddq.v1.ListTokensResponse.tokens:type_name -> ddq.v1.Token
+	21, // 15: ddq.v1.RotateTokenRequest.overlap:type_name -> google.protobuf.Duration
+	9,  // 16: ddq.v1.RotateTokenResponse.token:type_name -> ddq.v1.Token
+	10, // 17: ddq.v1.AccessService.WhoAmI:input_type -> ddq.v1.WhoAmIRequest
+	12, // 18: ddq.v1.AccessService.CreateToken:input_type -> ddq.v1.CreateTokenRequest
+	14, // 19: ddq.v1.AccessService.ListTokens:input_type -> ddq.v1.ListTokensRequest
+	16, // 20: ddq.v1.AccessService.RotateToken:input_type -> ddq.v1.RotateTokenRequest
+	18, // 21: ddq.v1.AccessService.RevokeToken:input_type -> ddq.v1.RevokeTokenRequest
+	2,  // 22: ddq.v1.AccessService.PutBinding:input_type -> ddq.v1.PutBindingRequest
+	4,  // 23: ddq.v1.AccessService.ListBindings:input_type -> ddq.v1.ListBindingsRequest
+	6,  // 24: ddq.v1.AccessService.DeleteBinding:input_type -> ddq.v1.DeleteBindingRequest
+	11, // 25: ddq.v1.AccessService.WhoAmI:output_type -> ddq.v1.WhoAmIResponse
+	13, // 26: ddq.v1.AccessService.CreateToken:output_type -> ddq.v1.CreateTokenResponse
+	15, // 27: ddq.v1.AccessService.ListTokens:output_type -> ddq.v1.ListTokensResponse
+	17, // 28: ddq.v1.AccessService.RotateToken:output_type -> ddq.v1.RotateTokenResponse
+	19, // 29: ddq.v1.AccessService.RevokeToken:output_type -> ddq.v1.RevokeTokenResponse
+	3,  // 30: ddq.v1.AccessService.PutBinding:output_type -> ddq.v1.PutBindingResponse
+	5,  // 31: ddq.v1.AccessService.ListBindings:output_type -> ddq.v1.ListBindingsResponse
+	7,  // 32: ddq.v1.AccessService.DeleteBinding:output_type -> ddq.v1.DeleteBindingResponse
+	25, // [25:33] is the sub-list for method output_type
+	17, // [17:25] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_access_proto_init() }
@@ -821,13 +1335,17 @@ func file_ddq_v1_access_proto_init() {
 	if File_ddq_v1_access_proto != nil {
 		return
 	}
+	file_ddq_v1_access_proto_msgTypes[0].OneofWrappers = []any{
+		(*Binding_Certificate)(nil),
+		(*Binding_Claim)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_access_proto_rawDesc), len(file_ddq_v1_access_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

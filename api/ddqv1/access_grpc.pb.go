@@ -19,19 +19,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AccessService_WhoAmI_FullMethodName      = "/ddq.v1.AccessService/WhoAmI"
-	AccessService_CreateToken_FullMethodName = "/ddq.v1.AccessService/CreateToken"
-	AccessService_ListTokens_FullMethodName  = "/ddq.v1.AccessService/ListTokens"
-	AccessService_RotateToken_FullMethodName = "/ddq.v1.AccessService/RotateToken"
-	AccessService_RevokeToken_FullMethodName = "/ddq.v1.AccessService/RevokeToken"
+	AccessService_WhoAmI_FullMethodName        = "/ddq.v1.AccessService/WhoAmI"
+	AccessService_CreateToken_FullMethodName   = "/ddq.v1.AccessService/CreateToken"
+	AccessService_ListTokens_FullMethodName    = "/ddq.v1.AccessService/ListTokens"
+	AccessService_RotateToken_FullMethodName   = "/ddq.v1.AccessService/RotateToken"
+	AccessService_RevokeToken_FullMethodName   = "/ddq.v1.AccessService/RevokeToken"
+	AccessService_PutBinding_FullMethodName    = "/ddq.v1.AccessService/PutBinding"
+	AccessService_ListBindings_FullMethodName  = "/ddq.v1.AccessService/ListBindings"
+	AccessService_DeleteBinding_FullMethodName = "/ddq.v1.AccessService/DeleteBinding"
 )
 
 // AccessServiceClient is the client API for AccessService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AccessService says who calls, and makes tokens. Whoever may administer a topic makes
-// tokens that may do no more than they may themselves, and for no longer.
+// AccessService says who calls, and makes tokens and bindings. Whoever may administer a topic
+// makes those that may do no more than they may themselves, and for no longer.
 type AccessServiceClient interface {
 	WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*WhoAmIResponse, error)
 	// CreateToken returns the token, which is kept nowhere: it cannot be shown again.
@@ -43,6 +46,13 @@ type AccessServiceClient interface {
 	RotateToken(ctx context.Context, in *RotateTokenRequest, opts ...grpc.CallOption) (*RotateTokenResponse, error)
 	// RevokeToken ends a token, and the streams that it opened, within two seconds on every node.
 	RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*RevokeTokenResponse, error)
+	// PutBinding makes a binding, or replaces the one of that name. Open streams of callers that
+	// have other grants then end within two seconds.
+	PutBinding(ctx context.Context, in *PutBindingRequest, opts ...grpc.CallOption) (*PutBindingResponse, error)
+	// ListBindings returns those whose grants the caller has.
+	ListBindings(ctx context.Context, in *ListBindingsRequest, opts ...grpc.CallOption) (*ListBindingsResponse, error)
+	// DeleteBinding ends a binding.
+	DeleteBinding(ctx context.Context, in *DeleteBindingRequest, opts ...grpc.CallOption) (*DeleteBindingResponse, error)
 }
 
 type accessServiceClient struct {
@@ -103,12 +113,42 @@ func (c *accessServiceClient) RevokeToken(ctx context.Context, in *RevokeTokenRe
 	return out, nil
 }
 
+func (c *accessServiceClient) PutBinding(ctx context.Context, in *PutBindingRequest, opts ...grpc.CallOption) (*PutBindingResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutBindingResponse)
+	err := c.cc.Invoke(ctx, AccessService_PutBinding_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accessServiceClient) ListBindings(ctx context.Context, in *ListBindingsRequest, opts ...grpc.CallOption) (*ListBindingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListBindingsResponse)
+	err := c.cc.Invoke(ctx, AccessService_ListBindings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accessServiceClient) DeleteBinding(ctx context.Context, in *DeleteBindingRequest, opts ...grpc.CallOption) (*DeleteBindingResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteBindingResponse)
+	err := c.cc.Invoke(ctx, AccessService_DeleteBinding_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AccessServiceServer is the server API for AccessService service.
 // All implementations must embed UnimplementedAccessServiceServer
 // for forward compatibility.
 //
-// AccessService says who calls, and makes tokens. Whoever may administer a topic makes
-// tokens that may do no more than they may themselves, and for no longer.
+// AccessService says who calls, and makes tokens and bindings. Whoever may administer a topic
+// makes those that may do no more than they may themselves, and for no longer.
 type AccessServiceServer interface {
 	WhoAmI(context.Context, *WhoAmIRequest) (*WhoAmIResponse, error)
 	// CreateToken returns the token, which is kept nowhere: it cannot be shown again.
@@ -120,6 +160,13 @@ type AccessServiceServer interface {
 	RotateToken(context.Context, *RotateTokenRequest) (*RotateTokenResponse, error)
 	// RevokeToken ends a token, and the streams that it opened, within two seconds on every node.
 	RevokeToken(context.Context, *RevokeTokenRequest) (*RevokeTokenResponse, error)
+	// PutBinding makes a binding, or replaces the one of that name. Open streams of callers that
+	// have other grants then end within two seconds.
+	PutBinding(context.Context, *PutBindingRequest) (*PutBindingResponse, error)
+	// ListBindings returns those whose grants the caller has.
+	ListBindings(context.Context, *ListBindingsRequest) (*ListBindingsResponse, error)
+	// DeleteBinding ends a binding.
+	DeleteBinding(context.Context, *DeleteBindingRequest) (*DeleteBindingResponse, error)
 	mustEmbedUnimplementedAccessServiceServer()
 }
 
@@ -144,6 +191,15 @@ func (UnimplementedAccessServiceServer) RotateToken(context.Context, *RotateToke
 }
 func (UnimplementedAccessServiceServer) RevokeToken(context.Context, *RevokeTokenRequest) (*RevokeTokenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeToken not implemented")
+}
+func (UnimplementedAccessServiceServer) PutBinding(context.Context, *PutBindingRequest) (*PutBindingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutBinding not implemented")
+}
+func (UnimplementedAccessServiceServer) ListBindings(context.Context, *ListBindingsRequest) (*ListBindingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListBindings not implemented")
+}
+func (UnimplementedAccessServiceServer) DeleteBinding(context.Context, *DeleteBindingRequest) (*DeleteBindingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteBinding not implemented")
 }
 func (UnimplementedAccessServiceServer) mustEmbedUnimplementedAccessServiceServer() {}
 func (UnimplementedAccessServiceServer) testEmbeddedByValue()                       {}
@@ -256,6 +312,60 @@ func _AccessService_RevokeToken_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AccessService_PutBinding_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutBindingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).PutBinding(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_PutBinding_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).PutBinding(ctx, req.(*PutBindingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccessService_ListBindings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListBindingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).ListBindings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_ListBindings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).ListBindings(ctx, req.(*ListBindingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccessService_DeleteBinding_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteBindingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).DeleteBinding(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_DeleteBinding_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).DeleteBinding(ctx, req.(*DeleteBindingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AccessService_ServiceDesc is the grpc.ServiceDesc for AccessService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -282,6 +392,18 @@ var AccessService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RevokeToken",
 			Handler:    _AccessService_RevokeToken_Handler,
+		},
+		{
+			MethodName: "PutBinding",
+			Handler:    _AccessService_PutBinding_Handler,
+		},
+		{
+			MethodName: "ListBindings",
+			Handler:    _AccessService_ListBindings_Handler,
+		},
+		{
+			MethodName: "DeleteBinding",
+			Handler:    _AccessService_DeleteBinding_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

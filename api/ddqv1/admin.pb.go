@@ -224,8 +224,14 @@ type TopicPolicy struct {
 	WatchMaxEvents *int64 `protobuf:"varint,21,opt,name=watch_max_events,json=watchMaxEvents,proto3,oneof" json:"watch_max_events,omitempty"`
 	// Attributes by which tasks are found without a walk through all of them.
 	IndexedAttributes *IndexedAttributes `protobuf:"bytes,22,opt,name=indexed_attributes,json=indexedAttributes,proto3" json:"indexed_attributes,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// How long workflows are kept after their end that do not say it themselves: 1,000 to
+	// 31,622,400,000; 0 means 604,800,000.
+	WorkflowRetentionMs *int64 `protobuf:"varint,23,opt,name=workflow_retention_ms,json=workflowRetentionMs,proto3,oneof" json:"workflow_retention_ms,omitempty"`
+	// Open workflows; beyond it a submit is TOO_MANY_WORKFLOWS: 1 to 1,000,000,000; 0 means
+	// 1,000,000.
+	MaxWorkflows  *int64 `protobuf:"varint,24,opt,name=max_workflows,json=maxWorkflows,proto3,oneof" json:"max_workflows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopicPolicy) Reset() {
@@ -389,6 +395,20 @@ func (x *TopicPolicy) GetIndexedAttributes() *IndexedAttributes {
 		return x.IndexedAttributes
 	}
 	return nil
+}
+
+func (x *TopicPolicy) GetWorkflowRetentionMs() int64 {
+	if x != nil && x.WorkflowRetentionMs != nil {
+		return *x.WorkflowRetentionMs
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetMaxWorkflows() int64 {
+	if x != nil && x.MaxWorkflows != nil {
+		return *x.MaxWorkflows
+	}
+	return 0
 }
 
 // IndexedAttributes are names of attributes.
@@ -1964,15 +1984,17 @@ type DescribeServerResponse struct {
 	Store string `protobuf:"bytes,3,opt,name=store,proto3" json:"store,omitempty"`
 	// fast, replicated or synced.
 	Durability string `protobuf:"bytes,4,opt,name=durability,proto3" json:"durability,omitempty"`
-	// What is wrong with the store or the clock, in plain words.
+	// What is wrong with the store or the clock, and what is less safe than it could be, in plain words.
 	Warnings []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The store's clock when this answer was made.
 	StoreNowUnixMs             int64 `protobuf:"varint,6,opt,name=store_now_unix_ms,json=storeNowUnixMs,proto3" json:"store_now_unix_ms,omitempty"`
 	UptimeMs                   int64 `protobuf:"varint,7,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
 	DefaultVisibilityTimeoutMs int64 `protobuf:"varint,8,opt,name=default_visibility_timeout_ms,json=defaultVisibilityTimeoutMs,proto3" json:"default_visibility_timeout_ms,omitempty"`
 	MaxPayloadBytes            int64 `protobuf:"varint,9,opt,name=max_payload_bytes,json=maxPayloadBytes,proto3" json:"max_payload_bytes,omitempty"`
-	unknownFields              protoimpl.UnknownFields
-	sizeCache                  protoimpl.SizeCache
+	// Those of the warnings that a setting of the server accepts, such as insecure.
+	AcceptedWarnings []string `protobuf:"bytes,10,rep,name=accepted_warnings,json=acceptedWarnings,proto3" json:"accepted_warnings,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeServerResponse) Reset() {
@@ -2066,6 +2088,13 @@ func (x *DescribeServerResponse) GetMaxPayloadBytes() int64 {
 		return x.MaxPayloadBytes
 	}
 	return 0
+}
+
+func (x *DescribeServerResponse) GetAcceptedWarnings() []string {
+	if x != nil {
+		return x.AcceptedWarnings
+	}
+	return nil
 }
 
 type Node struct {
@@ -3136,7 +3165,8 @@ var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\"\xf3\b\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\"\x82\n" +
+	"\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -3162,7 +3192,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"over_limit\x18\x0e \x01(\x0e2\x11.ddq.v1.OverLimitR\toverLimit\x121\n" +
 	"\x12watch_retention_ms\x18\x14 \x01(\x03H\fR\x10watchRetentionMs\x88\x01\x01\x12-\n" +
 	"\x10watch_max_events\x18\x15 \x01(\x03H\rR\x0ewatchMaxEvents\x88\x01\x01\x12H\n" +
-	"\x12indexed_attributes\x18\x16 \x01(\v2\x19.ddq.v1.IndexedAttributesR\x11indexedAttributesB\t\n" +
+	"\x12indexed_attributes\x18\x16 \x01(\v2\x19.ddq.v1.IndexedAttributesR\x11indexedAttributes\x127\n" +
+	"\x15workflow_retention_ms\x18\x17 \x01(\x03H\x0eR\x13workflowRetentionMs\x88\x01\x01\x12(\n" +
+	"\rmax_workflows\x18\x18 \x01(\x03H\x0fR\fmaxWorkflows\x88\x01\x01B\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
@@ -3176,7 +3208,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\f_concurrencyB\x12\n" +
 	"\x10_key_concurrencyB\x15\n" +
 	"\x13_watch_retention_msB\x13\n" +
-	"\x11_watch_max_events\")\n" +
+	"\x11_watch_max_eventsB\x18\n" +
+	"\x16_workflow_retention_msB\x10\n" +
+	"\x0e_max_workflows\")\n" +
 	"\x11IndexedAttributes\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"z\n" +
 	"\tRateLimit\x12$\n" +
@@ -3276,7 +3310,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x19DeleteDeadLettersResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\x03R\adeleted\x12\x1b\n" +
 	"\tnot_found\x18\x02 \x03(\tR\bnotFound\"\x17\n" +
-	"\x15DescribeServerRequest\"\xcf\x02\n" +
+	"\x15DescribeServerRequest\"\xfc\x02\n" +
 	"\x16DescribeServerResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -3288,7 +3322,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x11store_now_unix_ms\x18\x06 \x01(\x03R\x0estoreNowUnixMs\x12\x1b\n" +
 	"\tuptime_ms\x18\a \x01(\x03R\buptimeMs\x12A\n" +
 	"\x1ddefault_visibility_timeout_ms\x18\b \x01(\x03R\x1adefaultVisibilityTimeoutMs\x12*\n" +
-	"\x11max_payload_bytes\x18\t \x01(\x03R\x0fmaxPayloadBytes\"\xbf\x01\n" +
+	"\x11max_payload_bytes\x18\t \x01(\x03R\x0fmaxPayloadBytes\x12+\n" +
+	"\x11accepted_warnings\x18\n" +
+	" \x03(\tR\x10acceptedWarnings\"\xbf\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x12\n" +

@@ -48,6 +48,20 @@ func (m *TopicPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.MaxWorkflows != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxWorkflows))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xc0
+	}
+	if m.WorkflowRetentionMs != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.WorkflowRetentionMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb8
+	}
 	if m.IndexedAttributes != nil {
 		size, err := m.IndexedAttributes.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -1621,6 +1635,15 @@ func (m *DescribeServerResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.AcceptedWarnings) > 0 {
+		for iNdEx := len(m.AcceptedWarnings) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.AcceptedWarnings[iNdEx])
+			copy(dAtA[i:], m.AcceptedWarnings[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.AcceptedWarnings[iNdEx])))
+			i--
+			dAtA[i] = 0x52
+		}
+	}
 	if m.MaxPayloadBytes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxPayloadBytes))
 		i--
@@ -2694,6 +2717,12 @@ func (m *TopicPolicy) SizeVT() (n int) {
 		l = m.IndexedAttributes.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.WorkflowRetentionMs != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.WorkflowRetentionMs))
+	}
+	if m.MaxWorkflows != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.MaxWorkflows))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3265,6 +3294,12 @@ func (m *DescribeServerResponse) SizeVT() (n int) {
 	}
 	if m.MaxPayloadBytes != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxPayloadBytes))
+	}
+	if len(m.AcceptedWarnings) > 0 {
+		for _, s := range m.AcceptedWarnings {
+			l = len(s)
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4100,6 +4135,46 @@ func (m *TopicPolicy) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 23:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WorkflowRetentionMs", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.WorkflowRetentionMs = &v
+		case 24:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxWorkflows", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxWorkflows = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7595,6 +7670,38 @@ func (m *DescribeServerResponse) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AcceptedWarnings", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.AcceptedWarnings = append(m.AcceptedWarnings, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

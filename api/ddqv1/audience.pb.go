@@ -79,6 +79,79 @@ func (RecipientOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{0}
 }
 
+type AudienceRunState int32
+
+const (
+	AudienceRunState_AUDIENCE_RUN_STATE_UNSPECIFIED AudienceRunState = 0
+	// Recipients are counted.
+	AudienceRunState_AUDIENCE_RUN_STATE_BEGINNING AudienceRunState = 1
+	// Tasks are made, shortly before their places.
+	AudienceRunState_AUDIENCE_RUN_STATE_RUNNING AudienceRunState = 2
+	// All tasks are made, and some have not ended.
+	AudienceRunState_AUDIENCE_RUN_STATE_WAITING AudienceRunState = 3
+	// Tasks that no worker has are taken back.
+	AudienceRunState_AUDIENCE_RUN_STATE_CANCELLING AudienceRunState = 4
+	AudienceRunState_AUDIENCE_RUN_STATE_DONE       AudienceRunState = 5
+	// None of its tasks is done, and one is dead.
+	AudienceRunState_AUDIENCE_RUN_STATE_FAILED    AudienceRunState = 6
+	AudienceRunState_AUDIENCE_RUN_STATE_CANCELLED AudienceRunState = 7
+	// Its topic was deleted. CancelRun has the audience forget it.
+	AudienceRunState_AUDIENCE_RUN_STATE_LOST AudienceRunState = 8
+)
+
+// Enum value maps for AudienceRunState.
+var (
+	AudienceRunState_name = map[int32]string{
+		0: "AUDIENCE_RUN_STATE_UNSPECIFIED",
+		1: "AUDIENCE_RUN_STATE_BEGINNING",
+		2: "AUDIENCE_RUN_STATE_RUNNING",
+		3: "AUDIENCE_RUN_STATE_WAITING",
+		4: "AUDIENCE_RUN_STATE_CANCELLING",
+		5: "AUDIENCE_RUN_STATE_DONE",
+		6: "AUDIENCE_RUN_STATE_FAILED",
+		7: "AUDIENCE_RUN_STATE_CANCELLED",
+		8: "AUDIENCE_RUN_STATE_LOST",
+	}
+	AudienceRunState_value = map[string]int32{
+		"AUDIENCE_RUN_STATE_UNSPECIFIED": 0,
+		"AUDIENCE_RUN_STATE_BEGINNING":   1,
+		"AUDIENCE_RUN_STATE_RUNNING":     2,
+		"AUDIENCE_RUN_STATE_WAITING":     3,
+		"AUDIENCE_RUN_STATE_CANCELLING":  4,
+		"AUDIENCE_RUN_STATE_DONE":        5,
+		"AUDIENCE_RUN_STATE_FAILED":      6,
+		"AUDIENCE_RUN_STATE_CANCELLED":   7,
+		"AUDIENCE_RUN_STATE_LOST":        8,
+	}
+)
+
+func (x AudienceRunState) Enum() *AudienceRunState {
+	p := new(AudienceRunState)
+	*p = x
+	return p
+}
+
+func (x AudienceRunState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AudienceRunState) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_audience_proto_enumTypes[1].Descriptor()
+}
+
+func (AudienceRunState) Type() protoreflect.EnumType {
+	return &file_ddq_v1_audience_proto_enumTypes[1]
+}
+
+func (x AudienceRunState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AudienceRunState.Descriptor instead.
+func (AudienceRunState) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{1}
+}
+
 // Audience is a named set of recipients.
 type Audience struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -577,58 +650,6 @@ func (x *DescribeAudienceResponse) GetReplacing() bool {
 	return false
 }
 
-type ZoneCount struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Zone          string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
-	Recipients    int64                  `protobuf:"varint,2,opt,name=recipients,proto3" json:"recipients,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ZoneCount) Reset() {
-	*x = ZoneCount{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ZoneCount) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ZoneCount) ProtoMessage() {}
-
-func (x *ZoneCount) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ZoneCount.ProtoReflect.Descriptor instead.
-func (*ZoneCount) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *ZoneCount) GetZone() string {
-	if x != nil {
-		return x.Zone
-	}
-	return ""
-}
-
-func (x *ZoneCount) GetRecipients() int64 {
-	if x != nil {
-		return x.Recipients
-	}
-	return 0
-}
-
 type ListAudiencesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 100 when 0; at most 1,000.
@@ -640,7 +661,7 @@ type ListAudiencesRequest struct {
 
 func (x *ListAudiencesRequest) Reset() {
 	*x = ListAudiencesRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[9]
+	mi := &file_ddq_v1_audience_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +673,7 @@ func (x *ListAudiencesRequest) String() string {
 func (*ListAudiencesRequest) ProtoMessage() {}
 
 func (x *ListAudiencesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[9]
+	mi := &file_ddq_v1_audience_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +686,7 @@ func (x *ListAudiencesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAudiencesRequest.ProtoReflect.Descriptor instead.
 func (*ListAudiencesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListAudiencesRequest) GetPageSize() int32 {
@@ -692,7 +713,7 @@ type ListAudiencesResponse struct {
 
 func (x *ListAudiencesResponse) Reset() {
 	*x = ListAudiencesResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[10]
+	mi := &file_ddq_v1_audience_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +725,7 @@ func (x *ListAudiencesResponse) String() string {
 func (*ListAudiencesResponse) ProtoMessage() {}
 
 func (x *ListAudiencesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[10]
+	mi := &file_ddq_v1_audience_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +738,7 @@ func (x *ListAudiencesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAudiencesResponse.ProtoReflect.Descriptor instead.
 func (*ListAudiencesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListAudiencesResponse) GetAudiences() []*Audience {
@@ -743,7 +764,7 @@ type DeleteAudienceRequest struct {
 
 func (x *DeleteAudienceRequest) Reset() {
 	*x = DeleteAudienceRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[11]
+	mi := &file_ddq_v1_audience_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +776,7 @@ func (x *DeleteAudienceRequest) String() string {
 func (*DeleteAudienceRequest) ProtoMessage() {}
 
 func (x *DeleteAudienceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[11]
+	mi := &file_ddq_v1_audience_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +789,7 @@ func (x *DeleteAudienceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAudienceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAudienceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteAudienceRequest) GetName() string {
@@ -786,7 +807,7 @@ type DeleteAudienceResponse struct {
 
 func (x *DeleteAudienceResponse) Reset() {
 	*x = DeleteAudienceResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[12]
+	mi := &file_ddq_v1_audience_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +819,7 @@ func (x *DeleteAudienceResponse) String() string {
 func (*DeleteAudienceResponse) ProtoMessage() {}
 
 func (x *DeleteAudienceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[12]
+	mi := &file_ddq_v1_audience_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +832,7 @@ func (x *DeleteAudienceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAudienceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteAudienceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{11}
 }
 
 type PutRecipientsRequest struct {
@@ -827,7 +848,7 @@ type PutRecipientsRequest struct {
 
 func (x *PutRecipientsRequest) Reset() {
 	*x = PutRecipientsRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[13]
+	mi := &file_ddq_v1_audience_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +860,7 @@ func (x *PutRecipientsRequest) String() string {
 func (*PutRecipientsRequest) ProtoMessage() {}
 
 func (x *PutRecipientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[13]
+	mi := &file_ddq_v1_audience_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +873,7 @@ func (x *PutRecipientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutRecipientsRequest.ProtoReflect.Descriptor instead.
 func (*PutRecipientsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PutRecipientsRequest) GetAudience() string {
@@ -886,7 +907,7 @@ type PutRecipientsResponse struct {
 
 func (x *PutRecipientsResponse) Reset() {
 	*x = PutRecipientsResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[14]
+	mi := &file_ddq_v1_audience_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +919,7 @@ func (x *PutRecipientsResponse) String() string {
 func (*PutRecipientsResponse) ProtoMessage() {}
 
 func (x *PutRecipientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[14]
+	mi := &file_ddq_v1_audience_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +932,7 @@ func (x *PutRecipientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutRecipientsResponse.ProtoReflect.Descriptor instead.
 func (*PutRecipientsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PutRecipientsResponse) GetResults() []*RecipientResult {
@@ -934,7 +955,7 @@ type RecipientResult struct {
 
 func (x *RecipientResult) Reset() {
 	*x = RecipientResult{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[15]
+	mi := &file_ddq_v1_audience_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +967,7 @@ func (x *RecipientResult) String() string {
 func (*RecipientResult) ProtoMessage() {}
 
 func (x *RecipientResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[15]
+	mi := &file_ddq_v1_audience_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +980,7 @@ func (x *RecipientResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecipientResult.ProtoReflect.Descriptor instead.
 func (*RecipientResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RecipientResult) GetResult() isRecipientResult_Result {
@@ -1013,7 +1034,7 @@ type DeleteRecipientsRequest struct {
 
 func (x *DeleteRecipientsRequest) Reset() {
 	*x = DeleteRecipientsRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[16]
+	mi := &file_ddq_v1_audience_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1046,7 @@ func (x *DeleteRecipientsRequest) String() string {
 func (*DeleteRecipientsRequest) ProtoMessage() {}
 
 func (x *DeleteRecipientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[16]
+	mi := &file_ddq_v1_audience_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1059,7 @@ func (x *DeleteRecipientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRecipientsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRecipientsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteRecipientsRequest) GetAudience() string {
@@ -1065,7 +1086,7 @@ type DeleteRecipientsResponse struct {
 
 func (x *DeleteRecipientsResponse) Reset() {
 	*x = DeleteRecipientsResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[17]
+	mi := &file_ddq_v1_audience_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1098,7 @@ func (x *DeleteRecipientsResponse) String() string {
 func (*DeleteRecipientsResponse) ProtoMessage() {}
 
 func (x *DeleteRecipientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[17]
+	mi := &file_ddq_v1_audience_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1111,7 @@ func (x *DeleteRecipientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRecipientsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRecipientsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteRecipientsResponse) GetResults() []*RecipientResult {
@@ -1110,7 +1131,7 @@ type GetRecipientRequest struct {
 
 func (x *GetRecipientRequest) Reset() {
 	*x = GetRecipientRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[18]
+	mi := &file_ddq_v1_audience_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1143,7 @@ func (x *GetRecipientRequest) String() string {
 func (*GetRecipientRequest) ProtoMessage() {}
 
 func (x *GetRecipientRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[18]
+	mi := &file_ddq_v1_audience_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1156,7 @@ func (x *GetRecipientRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRecipientRequest.ProtoReflect.Descriptor instead.
 func (*GetRecipientRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetRecipientRequest) GetAudience() string {
@@ -1161,7 +1182,7 @@ type GetRecipientResponse struct {
 
 func (x *GetRecipientResponse) Reset() {
 	*x = GetRecipientResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[19]
+	mi := &file_ddq_v1_audience_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1194,7 @@ func (x *GetRecipientResponse) String() string {
 func (*GetRecipientResponse) ProtoMessage() {}
 
 func (x *GetRecipientResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[19]
+	mi := &file_ddq_v1_audience_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1207,7 @@ func (x *GetRecipientResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRecipientResponse.ProtoReflect.Descriptor instead.
 func (*GetRecipientResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetRecipientResponse) GetRecipient() *Recipient {
@@ -1210,7 +1231,7 @@ type ListRecipientsRequest struct {
 
 func (x *ListRecipientsRequest) Reset() {
 	*x = ListRecipientsRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[20]
+	mi := &file_ddq_v1_audience_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1243,7 @@ func (x *ListRecipientsRequest) String() string {
 func (*ListRecipientsRequest) ProtoMessage() {}
 
 func (x *ListRecipientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[20]
+	mi := &file_ddq_v1_audience_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1256,7 @@ func (x *ListRecipientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRecipientsRequest.ProtoReflect.Descriptor instead.
 func (*ListRecipientsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListRecipientsRequest) GetAudience() string {
@@ -1276,7 +1297,7 @@ type ListRecipientsResponse struct {
 
 func (x *ListRecipientsResponse) Reset() {
 	*x = ListRecipientsResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[21]
+	mi := &file_ddq_v1_audience_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1309,7 @@ func (x *ListRecipientsResponse) String() string {
 func (*ListRecipientsResponse) ProtoMessage() {}
 
 func (x *ListRecipientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[21]
+	mi := &file_ddq_v1_audience_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1322,7 @@ func (x *ListRecipientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRecipientsResponse.ProtoReflect.Descriptor instead.
 func (*ListRecipientsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListRecipientsResponse) GetRecipients() []*Recipient {
@@ -1327,7 +1348,7 @@ type BeginReplacementRequest struct {
 
 func (x *BeginReplacementRequest) Reset() {
 	*x = BeginReplacementRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[22]
+	mi := &file_ddq_v1_audience_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1360,7 @@ func (x *BeginReplacementRequest) String() string {
 func (*BeginReplacementRequest) ProtoMessage() {}
 
 func (x *BeginReplacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[22]
+	mi := &file_ddq_v1_audience_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1373,7 @@ func (x *BeginReplacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginReplacementRequest.ProtoReflect.Descriptor instead.
 func (*BeginReplacementRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BeginReplacementRequest) GetAudience() string {
@@ -1371,7 +1392,7 @@ type BeginReplacementResponse struct {
 
 func (x *BeginReplacementResponse) Reset() {
 	*x = BeginReplacementResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[23]
+	mi := &file_ddq_v1_audience_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1404,7 @@ func (x *BeginReplacementResponse) String() string {
 func (*BeginReplacementResponse) ProtoMessage() {}
 
 func (x *BeginReplacementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[23]
+	mi := &file_ddq_v1_audience_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1417,7 @@ func (x *BeginReplacementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginReplacementResponse.ProtoReflect.Descriptor instead.
 func (*BeginReplacementResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BeginReplacementResponse) GetGeneration() int64 {
@@ -1416,7 +1437,7 @@ type EndReplacementRequest struct {
 
 func (x *EndReplacementRequest) Reset() {
 	*x = EndReplacementRequest{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[24]
+	mi := &file_ddq_v1_audience_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1449,7 @@ func (x *EndReplacementRequest) String() string {
 func (*EndReplacementRequest) ProtoMessage() {}
 
 func (x *EndReplacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[24]
+	mi := &file_ddq_v1_audience_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1462,7 @@ func (x *EndReplacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndReplacementRequest.ProtoReflect.Descriptor instead.
 func (*EndReplacementRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EndReplacementRequest) GetAudience() string {
@@ -1467,7 +1488,7 @@ type EndReplacementResponse struct {
 
 func (x *EndReplacementResponse) Reset() {
 	*x = EndReplacementResponse{}
-	mi := &file_ddq_v1_audience_proto_msgTypes[25]
+	mi := &file_ddq_v1_audience_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1500,7 @@ func (x *EndReplacementResponse) String() string {
 func (*EndReplacementResponse) ProtoMessage() {}
 
 func (x *EndReplacementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_audience_proto_msgTypes[25]
+	mi := &file_ddq_v1_audience_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1513,7 @@ func (x *EndReplacementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndReplacementResponse.ProtoReflect.Descriptor instead.
 func (*EndReplacementResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EndReplacementResponse) GetRemoved() int64 {
@@ -1502,11 +1523,598 @@ func (x *EndReplacementResponse) GetRemoved() int64 {
 	return 0
 }
 
+// AudienceRun is what a schedule has made of an occurrence for an audience.
+type AudienceRun struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Audience string                 `protobuf:"bytes,2,opt,name=audience,proto3" json:"audience,omitempty"`
+	Topic    string                 `protobuf:"bytes,3,opt,name=topic,proto3" json:"topic,omitempty"`
+	Schedule string                 `protobuf:"bytes,4,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// Empty: all recipients get a task.
+	Kind           string                 `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
+	OccurrenceTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=occurrence_time,json=occurrenceTime,proto3" json:"occurrence_time,omitempty"`
+	State          AudienceRunState       `protobuf:"varint,7,opt,name=state,proto3,enum=ddq.v1.AudienceRunState" json:"state,omitempty"`
+	// When the first place is, and when the run ended.
+	BeginTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=begin_time,json=beginTime,proto3" json:"begin_time,omitempty"`
+	EndTime   *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Of the first place whose tasks are not made; none when all are made.
+	NextTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=next_time,json=nextTime,proto3" json:"next_time,omitempty"`
+	// How late that place is.
+	BehindMs int64 `protobuf:"varint,11,opt,name=behind_ms,json=behindMs,proto3" json:"behind_ms,omitempty"`
+	// Recipients when it began.
+	Planned int64 `protobuf:"varint,12,opt,name=planned,proto3" json:"planned,omitempty"`
+	// Tasks that were made, with those that quiet hours put off.
+	Made     int64 `protobuf:"varint,13,opt,name=made,proto3" json:"made,omitempty"`
+	Deferred int64 `protobuf:"varint,14,opt,name=deferred,proto3" json:"deferred,omitempty"`
+	// Of these, how they ended; not known of runs that are not tracked.
+	Done    int64 `protobuf:"varint,15,opt,name=done,proto3" json:"done,omitempty"`
+	Failed  int64 `protobuf:"varint,16,opt,name=failed,proto3" json:"failed,omitempty"`
+	Removed int64 `protobuf:"varint,17,opt,name=removed,proto3" json:"removed,omitempty"`
+	// Recipients who got none.
+	Skipped       *RecipientSkips `protobuf:"bytes,18,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AudienceRun) Reset() {
+	*x = AudienceRun{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AudienceRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AudienceRun) ProtoMessage() {}
+
+func (x *AudienceRun) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AudienceRun.ProtoReflect.Descriptor instead.
+func (*AudienceRun) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *AudienceRun) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AudienceRun) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *AudienceRun) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *AudienceRun) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *AudienceRun) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *AudienceRun) GetOccurrenceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OccurrenceTime
+	}
+	return nil
+}
+
+func (x *AudienceRun) GetState() AudienceRunState {
+	if x != nil {
+		return x.State
+	}
+	return AudienceRunState_AUDIENCE_RUN_STATE_UNSPECIFIED
+}
+
+func (x *AudienceRun) GetBeginTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BeginTime
+	}
+	return nil
+}
+
+func (x *AudienceRun) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *AudienceRun) GetNextTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextTime
+	}
+	return nil
+}
+
+func (x *AudienceRun) GetBehindMs() int64 {
+	if x != nil {
+		return x.BehindMs
+	}
+	return 0
+}
+
+func (x *AudienceRun) GetPlanned() int64 {
+	if x != nil {
+		return x.Planned
+	}
+	return 0
+}
+
+func (x *AudienceRun) GetMade() int64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+func (x *AudienceRun) GetDeferred() int64 {
+	if x != nil {
+		return x.Deferred
+	}
+	return 0
+}
+
+func (x *AudienceRun) GetDone() int64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *AudienceRun) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *AudienceRun) GetRemoved() int64 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
+func (x *AudienceRun) GetSkipped() *RecipientSkips {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+type ListRunsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Audience      string                 `protobuf:"bytes,1,opt,name=audience,proto3" json:"audience,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunsRequest) Reset() {
+	*x = ListRunsRequest{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunsRequest) ProtoMessage() {}
+
+func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
+func (*ListRunsRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListRunsRequest) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+type ListRunsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Runs          []*AudienceRun         `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunsResponse) Reset() {
+	*x = ListRunsResponse{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunsResponse) ProtoMessage() {}
+
+func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
+func (*ListRunsResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListRunsResponse) GetRuns() []*AudienceRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+type GetRunRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Audience      string                 `protobuf:"bytes,1,opt,name=audience,proto3" json:"audience,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunRequest) Reset() {
+	*x = GetRunRequest{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunRequest) ProtoMessage() {}
+
+func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
+func (*GetRunRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GetRunRequest) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *GetRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type GetRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           *AudienceRun           `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunResponse) Reset() {
+	*x = GetRunResponse{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunResponse) ProtoMessage() {}
+
+func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
+func (*GetRunResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *GetRunResponse) GetRun() *AudienceRun {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+type CancelRunRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Audience string                 `protobuf:"bytes,1,opt,name=audience,proto3" json:"audience,omitempty"`
+	Id       string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Tasks that no worker has yet are taken back; else only those that are not made yet
+	// are not made.
+	Delete        bool `protobuf:"varint,3,opt,name=delete,proto3" json:"delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelRunRequest) Reset() {
+	*x = CancelRunRequest{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelRunRequest) ProtoMessage() {}
+
+func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
+func (*CancelRunRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *CancelRunRequest) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *CancelRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelRunRequest) GetDelete() bool {
+	if x != nil {
+		return x.Delete
+	}
+	return false
+}
+
+type CancelRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is cancelled.
+	Run           *AudienceRun `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelRunResponse) Reset() {
+	*x = CancelRunResponse{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelRunResponse) ProtoMessage() {}
+
+func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
+func (*CancelRunResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *CancelRunResponse) GetRun() *AudienceRun {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+type PreviewAudienceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in a schedule; rotate and track do not count.
+	Target *AudienceTarget `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// When the run begins; now when it is not set.
+	At *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// At the time of each recipient: "at" is that of the first clock on earth (UTC+14).
+	RecipientZone bool `protobuf:"varint,3,opt,name=recipient_zone,json=recipientZone,proto3" json:"recipient_zone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreviewAudienceRequest) Reset() {
+	*x = PreviewAudienceRequest{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewAudienceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewAudienceRequest) ProtoMessage() {}
+
+func (x *PreviewAudienceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewAudienceRequest.ProtoReflect.Descriptor instead.
+func (*PreviewAudienceRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *PreviewAudienceRequest) GetTarget() *AudienceTarget {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *PreviewAudienceRequest) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *PreviewAudienceRequest) GetRecipientZone() bool {
+	if x != nil {
+		return x.RecipientZone
+	}
+	return false
+}
+
+type PreviewAudienceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Preview       *AudiencePreview       `protobuf:"bytes,1,opt,name=preview,proto3" json:"preview,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreviewAudienceResponse) Reset() {
+	*x = PreviewAudienceResponse{}
+	mi := &file_ddq_v1_audience_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewAudienceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewAudienceResponse) ProtoMessage() {}
+
+func (x *PreviewAudienceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_audience_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewAudienceResponse.ProtoReflect.Descriptor instead.
+func (*PreviewAudienceResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_audience_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *PreviewAudienceResponse) GetPreview() *AudiencePreview {
+	if x != nil {
+		return x.Preview
+	}
+	return nil
+}
+
 var File_ddq_v1_audience_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_audience_proto_rawDesc = "" +
 	"\n" +
-	"\x15ddq/v1/audience.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc4\x01\n" +
+	"\x15ddq/v1/audience.proto\x12\x06ddq.v1\x1a\x1cddq/v1/audiencepreview.proto\x1a\x15ddq/v1/schedule.proto\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc4\x01\n" +
 	"\bAudience\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x12#\n" +
@@ -1542,12 +2150,7 @@ const file_ddq_v1_audience_proto_rawDesc = "" +
 	"recipients\x12'\n" +
 	"\x05zones\x18\x03 \x03(\v2\x11.ddq.v1.ZoneCountR\x05zones\x12\x12\n" +
 	"\x04runs\x18\x04 \x03(\tR\x04runs\x12\x1c\n" +
-	"\treplacing\x18\x05 \x01(\bR\treplacing\"?\n" +
-	"\tZoneCount\x12\x12\n" +
-	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x1e\n" +
-	"\n" +
-	"recipients\x18\x02 \x01(\x03R\n" +
-	"recipients\"R\n" +
+	"\treplacing\x18\x05 \x01(\bR\treplacing\"R\n" +
 	"\x14ListAudiencesRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -1605,13 +2208,65 @@ const file_ddq_v1_audience_proto_rawDesc = "" +
 	"generation\x18\x02 \x01(\x03R\n" +
 	"generation\"2\n" +
 	"\x16EndReplacementResponse\x12\x18\n" +
-	"\aremoved\x18\x01 \x01(\x03R\aremoved*\xac\x01\n" +
+	"\aremoved\x18\x01 \x01(\x03R\aremoved\"\xfe\x04\n" +
+	"\vAudienceRun\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\baudience\x18\x02 \x01(\tR\baudience\x12\x14\n" +
+	"\x05topic\x18\x03 \x01(\tR\x05topic\x12\x1a\n" +
+	"\bschedule\x18\x04 \x01(\tR\bschedule\x12\x12\n" +
+	"\x04kind\x18\x05 \x01(\tR\x04kind\x12C\n" +
+	"\x0foccurrence_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\x12.\n" +
+	"\x05state\x18\a \x01(\x0e2\x18.ddq.v1.AudienceRunStateR\x05state\x129\n" +
+	"\n" +
+	"begin_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\x125\n" +
+	"\bend_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x127\n" +
+	"\tnext_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\bnextTime\x12\x1b\n" +
+	"\tbehind_ms\x18\v \x01(\x03R\bbehindMs\x12\x18\n" +
+	"\aplanned\x18\f \x01(\x03R\aplanned\x12\x12\n" +
+	"\x04made\x18\r \x01(\x03R\x04made\x12\x1a\n" +
+	"\bdeferred\x18\x0e \x01(\x03R\bdeferred\x12\x12\n" +
+	"\x04done\x18\x0f \x01(\x03R\x04done\x12\x16\n" +
+	"\x06failed\x18\x10 \x01(\x03R\x06failed\x12\x18\n" +
+	"\aremoved\x18\x11 \x01(\x03R\aremoved\x120\n" +
+	"\askipped\x18\x12 \x01(\v2\x16.ddq.v1.RecipientSkipsR\askipped\"-\n" +
+	"\x0fListRunsRequest\x12\x1a\n" +
+	"\baudience\x18\x01 \x01(\tR\baudience\";\n" +
+	"\x10ListRunsResponse\x12'\n" +
+	"\x04runs\x18\x01 \x03(\v2\x13.ddq.v1.AudienceRunR\x04runs\";\n" +
+	"\rGetRunRequest\x12\x1a\n" +
+	"\baudience\x18\x01 \x01(\tR\baudience\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"7\n" +
+	"\x0eGetRunResponse\x12%\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.ddq.v1.AudienceRunR\x03run\"V\n" +
+	"\x10CancelRunRequest\x12\x1a\n" +
+	"\baudience\x18\x01 \x01(\tR\baudience\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
+	"\x06delete\x18\x03 \x01(\bR\x06delete\":\n" +
+	"\x11CancelRunResponse\x12%\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.ddq.v1.AudienceRunR\x03run\"\x9b\x01\n" +
+	"\x16PreviewAudienceRequest\x12.\n" +
+	"\x06target\x18\x01 \x01(\v2\x16.ddq.v1.AudienceTargetR\x06target\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12%\n" +
+	"\x0erecipient_zone\x18\x03 \x01(\bR\rrecipientZone\"L\n" +
+	"\x17PreviewAudienceResponse\x121\n" +
+	"\apreview\x18\x01 \x01(\v2\x17.ddq.v1.AudiencePreviewR\apreview*\xac\x01\n" +
 	"\x10RecipientOutcome\x12!\n" +
 	"\x1dRECIPIENT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16RECIPIENT_OUTCOME_SAME\x10\x01\x12\x1b\n" +
 	"\x17RECIPIENT_OUTCOME_ADDED\x10\x02\x12\x1d\n" +
 	"\x19RECIPIENT_OUTCOME_CHANGED\x10\x03\x12\x1d\n" +
-	"\x19RECIPIENT_OUTCOME_REMOVED\x10\x042\xf8\t\n" +
+	"\x19RECIPIENT_OUTCOME_REMOVED\x10\x04*\xb6\x02\n" +
+	"\x10AudienceRunState\x12\"\n" +
+	"\x1eAUDIENCE_RUN_STATE_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cAUDIENCE_RUN_STATE_BEGINNING\x10\x01\x12\x1e\n" +
+	"\x1aAUDIENCE_RUN_STATE_RUNNING\x10\x02\x12\x1e\n" +
+	"\x1aAUDIENCE_RUN_STATE_WAITING\x10\x03\x12!\n" +
+	"\x1dAUDIENCE_RUN_STATE_CANCELLING\x10\x04\x12\x1b\n" +
+	"\x17AUDIENCE_RUN_STATE_DONE\x10\x05\x12\x1d\n" +
+	"\x19AUDIENCE_RUN_STATE_FAILED\x10\x06\x12 \n" +
+	"\x1cAUDIENCE_RUN_STATE_CANCELLED\x10\a\x12\x1b\n" +
+	"\x17AUDIENCE_RUN_STATE_LOST\x10\b2\xc0\r\n" +
 	"\x0fAudienceService\x12p\n" +
 	"\x0eCreateAudience\x12\x1d.ddq.v1.CreateAudienceRequest\x1a\x1e.ddq.v1.CreateAudienceResponse\"\x1f\x82\xd3\xe4\x93\x02\x19:\baudience\"\r/v1/audiences\x12s\n" +
 	"\x10DescribeAudience\x12\x1f.ddq.v1.DescribeAudienceRequest\x1a .ddq.v1.DescribeAudienceResponse\"\x1c\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/audiences/{name}\x12c\n" +
@@ -1620,7 +2275,11 @@ const file_ddq_v1_audience_proto_rawDesc = "" +
 	"\rPutRecipients\x12\x1c.ddq.v1.PutRecipientsRequest\x1a\x1d.ddq.v1.PutRecipientsResponse\"2\x82\xd3\xe4\x93\x02,:\x01*\"'/v1/audiences/{audience}/recipients:put\x12\x8c\x01\n" +
 	"\x10DeleteRecipients\x12\x1f.ddq.v1.DeleteRecipientsRequest\x1a .ddq.v1.DeleteRecipientsResponse\"5\x82\xd3\xe4\x93\x02/:\x01*\"*/v1/audiences/{audience}/recipients:delete\x12{\n" +
 	"\fGetRecipient\x12\x1b.ddq.v1.GetRecipientRequest\x1a\x1c.ddq.v1.GetRecipientResponse\"0\x82\xd3\xe4\x93\x02*\x12(/v1/audiences/{audience}/recipients/{id}\x12|\n" +
-	"\x0eListRecipients\x12\x1d.ddq.v1.ListRecipientsRequest\x1a\x1e.ddq.v1.ListRecipientsResponse\"+\x82\xd3\xe4\x93\x02%\x12#/v1/audiences/{audience}/recipients\x12\x87\x01\n" +
+	"\x0eListRecipients\x12\x1d.ddq.v1.ListRecipientsRequest\x1a\x1e.ddq.v1.ListRecipientsResponse\"+\x82\xd3\xe4\x93\x02%\x12#/v1/audiences/{audience}/recipients\x12d\n" +
+	"\bListRuns\x12\x17.ddq.v1.ListRunsRequest\x1a\x18.ddq.v1.ListRunsResponse\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/v1/audiences/{audience}/runs\x12c\n" +
+	"\x06GetRun\x12\x15.ddq.v1.GetRunRequest\x1a\x16.ddq.v1.GetRunResponse\"*\x82\xd3\xe4\x93\x02$\x12\"/v1/audiences/{audience}/runs/{id}\x12v\n" +
+	"\tCancelRun\x12\x18.ddq.v1.CancelRunRequest\x1a\x19.ddq.v1.CancelRunResponse\"4\x82\xd3\xe4\x93\x02.:\x01*\")/v1/audiences/{audience}/runs/{id}:cancel\x12\x82\x01\n" +
+	"\x0fPreviewAudience\x12\x1e.ddq.v1.PreviewAudienceRequest\x1a\x1f.ddq.v1.PreviewAudienceResponse\".\x82\xd3\xe4\x93\x02(:\x01*\"#/v1/audiences/{target.name}:preview\x12\x87\x01\n" +
 	"\x10BeginReplacement\x12\x1f.ddq.v1.BeginReplacementRequest\x1a .ddq.v1.BeginReplacementResponse\"0\x82\xd3\xe4\x93\x02*:\x01*\"%/v1/audiences/{audience}/replacements\x12\x92\x01\n" +
 	"\x0eEndReplacement\x12\x1d.ddq.v1.EndReplacementRequest\x1a\x1e.ddq.v1.EndReplacementResponse\"A\x82\xd3\xe4\x93\x02;:\x01*\"6/v1/audiences/{audience}/replacements/{generation}:endB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
@@ -1636,19 +2295,19 @@ func file_ddq_v1_audience_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_audience_proto_rawDescData
 }
 
-var file_ddq_v1_audience_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ddq_v1_audience_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_ddq_v1_audience_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_ddq_v1_audience_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_ddq_v1_audience_proto_goTypes = []any{
 	(RecipientOutcome)(0),            // 0: ddq.v1.RecipientOutcome
-	(*Audience)(nil),                 // 1: ddq.v1.Audience
-	(*AudienceKind)(nil),             // 2: ddq.v1.AudienceKind
-	(*Recipient)(nil),                // 3: ddq.v1.Recipient
-	(*QuietHours)(nil),               // 4: ddq.v1.QuietHours
-	(*CreateAudienceRequest)(nil),    // 5: ddq.v1.CreateAudienceRequest
-	(*CreateAudienceResponse)(nil),   // 6: ddq.v1.CreateAudienceResponse
-	(*DescribeAudienceRequest)(nil),  // 7: ddq.v1.DescribeAudienceRequest
-	(*DescribeAudienceResponse)(nil), // 8: ddq.v1.DescribeAudienceResponse
-	(*ZoneCount)(nil),                // 9: ddq.v1.ZoneCount
+	(AudienceRunState)(0),            // 1: ddq.v1.AudienceRunState
+	(*Audience)(nil),                 // 2: ddq.v1.Audience
+	(*AudienceKind)(nil),             // 3: ddq.v1.AudienceKind
+	(*Recipient)(nil),                // 4: ddq.v1.Recipient
+	(*QuietHours)(nil),               // 5: ddq.v1.QuietHours
+	(*CreateAudienceRequest)(nil),    // 6: ddq.v1.CreateAudienceRequest
+	(*CreateAudienceResponse)(nil),   // 7: ddq.v1.CreateAudienceResponse
+	(*DescribeAudienceRequest)(nil),  // 8: ddq.v1.DescribeAudienceRequest
+	(*DescribeAudienceResponse)(nil), // 9: ddq.v1.DescribeAudienceResponse
 	(*ListAudiencesRequest)(nil),     // 10: ddq.v1.ListAudiencesRequest
 	(*ListAudiencesResponse)(nil),    // 11: ddq.v1.ListAudiencesResponse
 	(*DeleteAudienceRequest)(nil),    // 12: ddq.v1.DeleteAudienceRequest
@@ -1666,50 +2325,83 @@ var file_ddq_v1_audience_proto_goTypes = []any{
 	(*BeginReplacementResponse)(nil), // 24: ddq.v1.BeginReplacementResponse
 	(*EndReplacementRequest)(nil),    // 25: ddq.v1.EndReplacementRequest
 	(*EndReplacementResponse)(nil),   // 26: ddq.v1.EndReplacementResponse
-	(*timestamppb.Timestamp)(nil),    // 27: google.protobuf.Timestamp
-	(*Error)(nil),                    // 28: ddq.v1.Error
+	(*AudienceRun)(nil),              // 27: ddq.v1.AudienceRun
+	(*ListRunsRequest)(nil),          // 28: ddq.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 29: ddq.v1.ListRunsResponse
+	(*GetRunRequest)(nil),            // 30: ddq.v1.GetRunRequest
+	(*GetRunResponse)(nil),           // 31: ddq.v1.GetRunResponse
+	(*CancelRunRequest)(nil),         // 32: ddq.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 33: ddq.v1.CancelRunResponse
+	(*PreviewAudienceRequest)(nil),   // 34: ddq.v1.PreviewAudienceRequest
+	(*PreviewAudienceResponse)(nil),  // 35: ddq.v1.PreviewAudienceResponse
+	(*timestamppb.Timestamp)(nil),    // 36: google.protobuf.Timestamp
+	(*ZoneCount)(nil),                // 37: ddq.v1.ZoneCount
+	(*Error)(nil),                    // 38: ddq.v1.Error
+	(*RecipientSkips)(nil),           // 39: ddq.v1.RecipientSkips
+	(*AudienceTarget)(nil),           // 40: ddq.v1.AudienceTarget
+	(*AudiencePreview)(nil),          // 41: ddq.v1.AudiencePreview
 }
 var file_ddq_v1_audience_proto_depIdxs = []int32{
-	2,  // 0: ddq.v1.Audience.kinds:type_name -> ddq.v1.AudienceKind
-	27, // 1: ddq.v1.Audience.create_time:type_name -> google.protobuf.Timestamp
-	4,  // 2: ddq.v1.Recipient.quiet:type_name -> ddq.v1.QuietHours
-	1,  // 3: ddq.v1.CreateAudienceRequest.audience:type_name -> ddq.v1.Audience
-	1,  // 4: ddq.v1.CreateAudienceResponse.audience:type_name -> ddq.v1.Audience
-	1,  // 5: ddq.v1.DescribeAudienceResponse.audience:type_name -> ddq.v1.Audience
-	9,  // 6: ddq.v1.DescribeAudienceResponse.zones:type_name -> ddq.v1.ZoneCount
-	1,  // 7: ddq.v1.ListAudiencesResponse.audiences:type_name -> ddq.v1.Audience
-	3,  // 8: ddq.v1.PutRecipientsRequest.recipients:type_name -> ddq.v1.Recipient
+	3,  // 0: ddq.v1.Audience.kinds:type_name -> ddq.v1.AudienceKind
+	36, // 1: ddq.v1.Audience.create_time:type_name -> google.protobuf.Timestamp
+	5,  // 2: ddq.v1.Recipient.quiet:type_name -> ddq.v1.QuietHours
+	2,  // 3: ddq.v1.CreateAudienceRequest.audience:type_name -> ddq.v1.Audience
+	2,  // 4: ddq.v1.CreateAudienceResponse.audience:type_name -> ddq.v1.Audience
+	2,  // 5: ddq.v1.DescribeAudienceResponse.audience:type_name -> ddq.v1.Audience
+	37, // 6: ddq.v1.DescribeAudienceResponse.zones:type_name -> ddq.v1.ZoneCount
+	2,  // 7: ddq.v1.ListAudiencesResponse.audiences:type_name -> ddq.v1.Audience
+	4,  // 8: ddq.v1.PutRecipientsRequest.recipients:type_name -> ddq.v1.Recipient
 	16, // 9: ddq.v1.PutRecipientsResponse.results:type_name -> ddq.v1.RecipientResult
 	0,  // 10: ddq.v1.RecipientResult.outcome:type_name -> ddq.v1.RecipientOutcome
-	28, // 11: ddq.v1.RecipientResult.error:type_name -> ddq.v1.Error
+	38, // 11: ddq.v1.RecipientResult.error:type_name -> ddq.v1.Error
 	16, // 12: ddq.v1.DeleteRecipientsResponse.results:type_name -> ddq.v1.RecipientResult
-	3,  // 13: ddq.v1.GetRecipientResponse.recipient:type_name -> ddq.v1.Recipient
-	3,  // 14: ddq.v1.ListRecipientsResponse.recipients:type_name -> ddq.v1.Recipient
-	5,  // 15: ddq.v1.AudienceService.CreateAudience:input_type -> ddq.v1.CreateAudienceRequest
-	7,  // 16: ddq.v1.AudienceService.DescribeAudience:input_type -> ddq.v1.DescribeAudienceRequest
-	10, // 17: ddq.v1.AudienceService.ListAudiences:input_type -> ddq.v1.ListAudiencesRequest
-	12, // 18: ddq.v1.AudienceService.DeleteAudience:input_type -> ddq.v1.DeleteAudienceRequest
-	14, // 19: ddq.v1.AudienceService.PutRecipients:input_type -> ddq.v1.PutRecipientsRequest
-	17, // 20: ddq.v1.AudienceService.DeleteRecipients:input_type -> ddq.v1.DeleteRecipientsRequest
-	19, // 21: ddq.v1.AudienceService.GetRecipient:input_type -> ddq.v1.GetRecipientRequest
-	21, // 22: ddq.v1.AudienceService.ListRecipients:input_type -> ddq.v1.ListRecipientsRequest
-	23, // 23: ddq.v1.AudienceService.BeginReplacement:input_type -> ddq.v1.BeginReplacementRequest
-	25, // 24: ddq.v1.AudienceService.EndReplacement:input_type -> ddq.v1.EndReplacementRequest
-	6,  // 25: ddq.v1.AudienceService.CreateAudience:output_type -> ddq.v1.CreateAudienceResponse
-	8,  // 26: ddq.v1.AudienceService.DescribeAudience:output_type -> ddq.v1.DescribeAudienceResponse
-	11, // 27: ddq.v1.AudienceService.ListAudiences:output_type -> ddq.v1.ListAudiencesResponse
-	13, // 28: ddq.v1.AudienceService.DeleteAudience:output_type -> ddq.v1.DeleteAudienceResponse
-	15, // 29: ddq.v1.AudienceService.PutRecipients:output_type -> ddq.v1.PutRecipientsResponse
-	18, // 30: ddq.v1.AudienceService.DeleteRecipients:output_type -> ddq.v1.DeleteRecipientsResponse
-	20, // 31: ddq.v1.AudienceService.GetRecipient:output_type -> ddq.v1.GetRecipientResponse
-	22, // 32: ddq.v1.AudienceService.ListRecipients:output_type -> ddq.v1.ListRecipientsResponse
-	24, // 33: ddq.v1.AudienceService.BeginReplacement:output_type -> ddq.v1.BeginReplacementResponse
-	26, // 34: ddq.v1.AudienceService.EndReplacement:output_type -> ddq.v1.EndReplacementResponse
-	25, // [25:35] is the sub-list for method output_type
-	15, // [15:25] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	4,  // 13: ddq.v1.GetRecipientResponse.recipient:type_name -> ddq.v1.Recipient
+	4,  // 14: ddq.v1.ListRecipientsResponse.recipients:type_name -> ddq.v1.Recipient
+	36, // 15: ddq.v1.AudienceRun.occurrence_time:type_name -> google.protobuf.Timestamp
+	1,  // 16: ddq.v1.AudienceRun.state:type_name -> ddq.v1.AudienceRunState
+	36, // 17: ddq.v1.AudienceRun.begin_time:type_name -> google.protobuf.Timestamp
+	36, // 18: ddq.v1.AudienceRun.end_time:type_name -> google.protobuf.Timestamp
+	36, // 19: ddq.v1.AudienceRun.next_time:type_name -> google.protobuf.Timestamp
+	39, // 20: ddq.v1.AudienceRun.skipped:type_name -> ddq.v1.RecipientSkips
+	27, // 21: ddq.v1.ListRunsResponse.runs:type_name -> ddq.v1.AudienceRun
+	27, // 22: ddq.v1.GetRunResponse.run:type_name -> ddq.v1.AudienceRun
+	27, // 23: ddq.v1.CancelRunResponse.run:type_name -> ddq.v1.AudienceRun
+	40, // 24: ddq.v1.PreviewAudienceRequest.target:type_name -> ddq.v1.AudienceTarget
+	36, // 25: ddq.v1.PreviewAudienceRequest.at:type_name -> google.protobuf.Timestamp
+	41, // 26: ddq.v1.PreviewAudienceResponse.preview:type_name -> ddq.v1.AudiencePreview
+	6,  // 27: ddq.v1.AudienceService.CreateAudience:input_type -> ddq.v1.CreateAudienceRequest
+	8,  // 28: ddq.v1.AudienceService.DescribeAudience:input_type -> ddq.v1.DescribeAudienceRequest
+	10, // 29: ddq.v1.AudienceService.ListAudiences:input_type -> ddq.v1.ListAudiencesRequest
+	12, // 30: ddq.v1.AudienceService.DeleteAudience:input_type -> ddq.v1.DeleteAudienceRequest
+	14, // 31: ddq.v1.AudienceService.PutRecipients:input_type -> ddq.v1.PutRecipientsRequest
+	17, // 32: ddq.v1.AudienceService.DeleteRecipients:input_type -> ddq.v1.DeleteRecipientsRequest
+	19, // 33: ddq.v1.AudienceService.GetRecipient:input_type -> ddq.v1.GetRecipientRequest
+	21, // 34: ddq.v1.AudienceService.ListRecipients:input_type -> ddq.v1.ListRecipientsRequest
+	28, // 35: ddq.v1.AudienceService.ListRuns:input_type -> ddq.v1.ListRunsRequest
+	30, // 36: ddq.v1.AudienceService.GetRun:input_type -> ddq.v1.GetRunRequest
+	32, // 37: ddq.v1.AudienceService.CancelRun:input_type -> ddq.v1.CancelRunRequest
+	34, // 38: ddq.v1.AudienceService.PreviewAudience:input_type -> ddq.v1.PreviewAudienceRequest
+	23, // 39: ddq.v1.AudienceService.BeginReplacement:input_type -> ddq.v1.BeginReplacementRequest
+	25, // 40: ddq.v1.AudienceService.EndReplacement:input_type -> ddq.v1.EndReplacementRequest
+	7,  // 41: ddq.v1.AudienceService.CreateAudience:output_type -> ddq.v1.CreateAudienceResponse
+	9,  // 42: ddq.v1.AudienceService.DescribeAudience:output_type -> ddq.v1.DescribeAudienceResponse
+	11, // 43: ddq.v1.AudienceService.ListAudiences:output_type -> ddq.v1.ListAudiencesResponse
+	13, // 44: ddq.v1.AudienceService.DeleteAudience:output_type -> ddq.v1.DeleteAudienceResponse
+	15, // 45: ddq.v1.AudienceService.PutRecipients:output_type -> ddq.v1.PutRecipientsResponse
+	18, // 46: ddq.v1.AudienceService.DeleteRecipients:output_type -> ddq.v1.DeleteRecipientsResponse
+	20, // 47: ddq.v1.AudienceService.GetRecipient:output_type -> ddq.v1.GetRecipientResponse
+	22, // 48: ddq.v1.AudienceService.ListRecipients:output_type -> ddq.v1.ListRecipientsResponse
+	29, // 49: ddq.v1.AudienceService.ListRuns:output_type -> ddq.v1.ListRunsResponse
+	31, // 50: ddq.v1.AudienceService.GetRun:output_type -> ddq.v1.GetRunResponse
+	33, // 51: ddq.v1.AudienceService.CancelRun:output_type -> ddq.v1.CancelRunResponse
+	35, // 52: ddq.v1.AudienceService.PreviewAudience:output_type -> ddq.v1.PreviewAudienceResponse
+	24, // 53: ddq.v1.AudienceService.BeginReplacement:output_type -> ddq.v1.BeginReplacementResponse
+	26, // 54: ddq.v1.AudienceService.EndReplacement:output_type -> ddq.v1.EndReplacementResponse
+	41, // [41:55] is the sub-list for method output_type
+	27, // [27:41] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_audience_proto_init() }
@@ -1717,8 +2409,10 @@ func file_ddq_v1_audience_proto_init() {
 	if File_ddq_v1_audience_proto != nil {
 		return
 	}
+	file_ddq_v1_audiencepreview_proto_init()
+	file_ddq_v1_schedule_proto_init()
 	file_ddq_v1_task_proto_init()
-	file_ddq_v1_audience_proto_msgTypes[15].OneofWrappers = []any{
+	file_ddq_v1_audience_proto_msgTypes[14].OneofWrappers = []any{
 		(*RecipientResult_Outcome)(nil),
 		(*RecipientResult_Error)(nil),
 	}
@@ -1727,8 +2421,8 @@ func file_ddq_v1_audience_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_audience_proto_rawDesc), len(file_ddq_v1_audience_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   26,
+			NumEnums:      2,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

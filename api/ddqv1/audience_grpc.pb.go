@@ -27,6 +27,10 @@ const (
 	AudienceService_DeleteRecipients_FullMethodName = "/ddq.v1.AudienceService/DeleteRecipients"
 	AudienceService_GetRecipient_FullMethodName     = "/ddq.v1.AudienceService/GetRecipient"
 	AudienceService_ListRecipients_FullMethodName   = "/ddq.v1.AudienceService/ListRecipients"
+	AudienceService_ListRuns_FullMethodName         = "/ddq.v1.AudienceService/ListRuns"
+	AudienceService_GetRun_FullMethodName           = "/ddq.v1.AudienceService/GetRun"
+	AudienceService_CancelRun_FullMethodName        = "/ddq.v1.AudienceService/CancelRun"
+	AudienceService_PreviewAudience_FullMethodName  = "/ddq.v1.AudienceService/PreviewAudience"
 	AudienceService_BeginReplacement_FullMethodName = "/ddq.v1.AudienceService/BeginReplacement"
 	AudienceService_EndReplacement_FullMethodName   = "/ddq.v1.AudienceService/EndReplacement"
 )
@@ -55,6 +59,15 @@ type AudienceServiceClient interface {
 	// ListRecipients returns the recipients in the order in which they lie, which is no
 	// particular one. One whose zone changes meanwhile may be returned twice or not at all.
 	ListRecipients(ctx context.Context, in *ListRecipientsRequest, opts ...grpc.CallOption) (*ListRecipientsResponse, error)
+	// ListRuns returns the runs of an audience: those that are open, the earliest first, and
+	// the last 20 that have ended, the latest first.
+	ListRuns(ctx context.Context, in *ListRunsRequest, opts ...grpc.CallOption) (*ListRunsResponse, error)
+	GetRun(ctx context.Context, in *GetRunRequest, opts ...grpc.CallOption) (*GetRunResponse, error)
+	// CancelRun ends a run: no more tasks are made once it is answered. Repeated it changes
+	// nothing.
+	CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*CancelRunResponse, error)
+	// PreviewAudience says what a run would do, with the recipients as they are now.
+	PreviewAudience(ctx context.Context, in *PreviewAudienceRequest, opts ...grpc.CallOption) (*PreviewAudienceResponse, error)
 	// BeginReplacement begins to replace all recipients: what is put from then on stays
 	// when it ends. Nothing is removed before. One that was under way is over.
 	BeginReplacement(ctx context.Context, in *BeginReplacementRequest, opts ...grpc.CallOption) (*BeginReplacementResponse, error)
@@ -151,6 +164,46 @@ func (c *audienceServiceClient) ListRecipients(ctx context.Context, in *ListReci
 	return out, nil
 }
 
+func (c *audienceServiceClient) ListRuns(ctx context.Context, in *ListRunsRequest, opts ...grpc.CallOption) (*ListRunsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRunsResponse)
+	err := c.cc.Invoke(ctx, AudienceService_ListRuns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *audienceServiceClient) GetRun(ctx context.Context, in *GetRunRequest, opts ...grpc.CallOption) (*GetRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetRunResponse)
+	err := c.cc.Invoke(ctx, AudienceService_GetRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *audienceServiceClient) CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*CancelRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CancelRunResponse)
+	err := c.cc.Invoke(ctx, AudienceService_CancelRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *audienceServiceClient) PreviewAudience(ctx context.Context, in *PreviewAudienceRequest, opts ...grpc.CallOption) (*PreviewAudienceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PreviewAudienceResponse)
+	err := c.cc.Invoke(ctx, AudienceService_PreviewAudience_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *audienceServiceClient) BeginReplacement(ctx context.Context, in *BeginReplacementRequest, opts ...grpc.CallOption) (*BeginReplacementResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BeginReplacementResponse)
@@ -195,6 +248,15 @@ type AudienceServiceServer interface {
 	// ListRecipients returns the recipients in the order in which they lie, which is no
 	// particular one. One whose zone changes meanwhile may be returned twice or not at all.
 	ListRecipients(context.Context, *ListRecipientsRequest) (*ListRecipientsResponse, error)
+	// ListRuns returns the runs of an audience: those that are open, the earliest first, and
+	// the last 20 that have ended, the latest first.
+	ListRuns(context.Context, *ListRunsRequest) (*ListRunsResponse, error)
+	GetRun(context.Context, *GetRunRequest) (*GetRunResponse, error)
+	// CancelRun ends a run: no more tasks are made once it is answered. Repeated it changes
+	// nothing.
+	CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error)
+	// PreviewAudience says what a run would do, with the recipients as they are now.
+	PreviewAudience(context.Context, *PreviewAudienceRequest) (*PreviewAudienceResponse, error)
 	// BeginReplacement begins to replace all recipients: what is put from then on stays
 	// when it ends. Nothing is removed before. One that was under way is over.
 	BeginReplacement(context.Context, *BeginReplacementRequest) (*BeginReplacementResponse, error)
@@ -234,6 +296,18 @@ func (UnimplementedAudienceServiceServer) GetRecipient(context.Context, *GetReci
 }
 func (UnimplementedAudienceServiceServer) ListRecipients(context.Context, *ListRecipientsRequest) (*ListRecipientsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRecipients not implemented")
+}
+func (UnimplementedAudienceServiceServer) ListRuns(context.Context, *ListRunsRequest) (*ListRunsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRuns not implemented")
+}
+func (UnimplementedAudienceServiceServer) GetRun(context.Context, *GetRunRequest) (*GetRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetRun not implemented")
+}
+func (UnimplementedAudienceServiceServer) CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelRun not implemented")
+}
+func (UnimplementedAudienceServiceServer) PreviewAudience(context.Context, *PreviewAudienceRequest) (*PreviewAudienceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PreviewAudience not implemented")
 }
 func (UnimplementedAudienceServiceServer) BeginReplacement(context.Context, *BeginReplacementRequest) (*BeginReplacementResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BeginReplacement not implemented")
@@ -406,6 +480,78 @@ func _AudienceService_ListRecipients_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AudienceService_ListRuns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRunsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AudienceServiceServer).ListRuns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AudienceService_ListRuns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AudienceServiceServer).ListRuns(ctx, req.(*ListRunsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AudienceService_GetRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AudienceServiceServer).GetRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AudienceService_GetRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AudienceServiceServer).GetRun(ctx, req.(*GetRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AudienceService_CancelRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AudienceServiceServer).CancelRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AudienceService_CancelRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AudienceServiceServer).CancelRun(ctx, req.(*CancelRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AudienceService_PreviewAudience_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PreviewAudienceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AudienceServiceServer).PreviewAudience(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AudienceService_PreviewAudience_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AudienceServiceServer).PreviewAudience(ctx, req.(*PreviewAudienceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AudienceService_BeginReplacement_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(BeginReplacementRequest)
 	if err := dec(in); err != nil {
@@ -480,6 +626,22 @@ var AudienceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListRecipients",
 			Handler:    _AudienceService_ListRecipients_Handler,
+		},
+		{
+			MethodName: "ListRuns",
+			Handler:    _AudienceService_ListRuns_Handler,
+		},
+		{
+			MethodName: "GetRun",
+			Handler:    _AudienceService_GetRun_Handler,
+		},
+		{
+			MethodName: "CancelRun",
+			Handler:    _AudienceService_CancelRun_Handler,
+		},
+		{
+			MethodName: "PreviewAudience",
+			Handler:    _AudienceService_PreviewAudience_Handler,
 		},
 		{
 			MethodName: "BeginReplacement",

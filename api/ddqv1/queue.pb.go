@@ -307,6 +307,10 @@ type EnqueueRequest struct {
 	// Tasks of one key are held one at a time, in order of their due times. Keys are UTF-8
 	// of at most 128 bytes. The id is empty then, or made for the key, see PROTOCOL.md.
 	OrderingKey string `protobuf:"bytes,21,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
+	// Stands for the payload when requests are compared: 16 to 32 bytes. For producers that
+	// encrypt, whose payload is another one each time. A request of the same id, with the same
+	// fingerprint, is the same whatever its payload is.
+	PayloadFingerprint []byte `protobuf:"bytes,22,opt,name=payload_fingerprint,json=payloadFingerprint,proto3" json:"payload_fingerprint,omitempty"`
 	// How long a handler may run in one attempt: 1 to 31,622,400,000. The worker's own
 	// limit when 0. The worker sees to it, and fails the attempt.
 	HandlerTimeoutMs int64 `protobuf:"varint,26,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
@@ -515,6 +519,13 @@ func (x *EnqueueRequest) GetOrderingKey() string {
 		return x.OrderingKey
 	}
 	return ""
+}
+
+func (x *EnqueueRequest) GetPayloadFingerprint() []byte {
+	if x != nil {
+		return x.PayloadFingerprint
+	}
+	return nil
 }
 
 func (x *EnqueueRequest) GetHandlerTimeoutMs() int64 {
@@ -2682,7 +2693,15 @@ type Ack struct {
 	HoldToken []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
 	// At most 256 KiB, kept with the task for the topic's done retention. Where that is
 	// 0 the task is deleted, and its result with it.
-	Result        []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Result []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	// Tasks that come next, at most 100 and 1 MiB of payload: they are enqueued if and only if
+	// the hold ends by this ack. What Enqueue would refuse refuses the ack, and the task stays
+	// held; a topic that is full, or paused for enqueueing, refuses none: they wait for it.
+	Enqueue []*EnqueueRequest `protobuf:"bytes,4,rep,name=enqueue,proto3" json:"enqueue,omitempty"`
+	// What it adds to the workflow that the task is a step of, at most 1,000 steps and 1 MiB. What
+	// no workflow takes refuses the ack, as does a task that is no step (NO_STEP), and the task
+	// stays held. One that the workflow has no room for is done, and the workflow fails.
+	Grow          *Growth `protobuf:"bytes,5,opt,name=grow,proto3" json:"grow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2734,6 +2753,20 @@ func (x *Ack) GetHoldToken() []byte {
 func (x *Ack) GetResult() []byte {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *Ack) GetEnqueue() []*EnqueueRequest {
+	if x != nil {
+		return x.Enqueue
+	}
+	return nil
+}
+
+func (x *Ack) GetGrow() *Growth {
+	if x != nil {
+		return x.Grow
 	}
 	return nil
 }
@@ -3817,7 +3850,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\a\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x15ddq/v1/workflow.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\a\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3844,7 +3877,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\vlatest_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\n" +
 	"latestTime\x121\n" +
 	"\x05slack\x18\x13 \x01(\v2\x19.google.protobuf.DurationH\x02R\x05slack\x12!\n" +
-	"\fordering_key\x18\x15 \x01(\tR\vorderingKey\x12,\n" +
+	"\fordering_key\x18\x15 \x01(\tR\vorderingKey\x12/\n" +
+	"\x13payload_fingerprint\x18\x16 \x01(\fR\x12payloadFingerprint\x12,\n" +
 	"\x12handler_timeout_ms\x18\x1a \x01(\x03R\x10handlerTimeoutMsB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\b\n" +
@@ -4013,12 +4047,14 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x05R\breturned\"\"\n" +
 	"\x05Drain\x12\x19\n" +
-	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"U\n" +
+	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"\xab\x01\n" +
 	"\x03Ack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x16\n" +
-	"\x06result\x18\x03 \x01(\fR\x06result\"\xb9\x01\n" +
+	"\x06result\x18\x03 \x01(\fR\x06result\x120\n" +
+	"\aenqueue\x18\x04 \x03(\v2\x16.ddq.v1.EnqueueRequestR\aenqueue\x12\"\n" +
+	"\x04grow\x18\x05 \x01(\v2\x0e.ddq.v1.GrowthR\x04grow\"\xb9\x01\n" +
 	"\x04Nack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -4221,16 +4257,17 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*Task)(nil),                    // 59: ddq.v1.Task
 	(*TaskFilter)(nil),              // 60: ddq.v1.TaskFilter
 	(*fieldmaskpb.FieldMask)(nil),   // 61: google.protobuf.FieldMask
-	(*DeleteTasksRequest)(nil),      // 62: ddq.v1.DeleteTasksRequest
-	(*RescheduleTasksRequest)(nil),  // 63: ddq.v1.RescheduleTasksRequest
-	(*CountTasksRequest)(nil),       // 64: ddq.v1.CountTasksRequest
-	(*DueHistogramRequest)(nil),     // 65: ddq.v1.DueHistogramRequest
-	(*WatchTasksRequest)(nil),       // 66: ddq.v1.WatchTasksRequest
-	(*DeleteTasksResponse)(nil),     // 67: ddq.v1.DeleteTasksResponse
-	(*RescheduleTasksResponse)(nil), // 68: ddq.v1.RescheduleTasksResponse
-	(*CountTasksResponse)(nil),      // 69: ddq.v1.CountTasksResponse
-	(*DueHistogramResponse)(nil),    // 70: ddq.v1.DueHistogramResponse
-	(*WatchTasksResponse)(nil),      // 71: ddq.v1.WatchTasksResponse
+	(*Growth)(nil),                  // 62: ddq.v1.Growth
+	(*DeleteTasksRequest)(nil),      // 63: ddq.v1.DeleteTasksRequest
+	(*RescheduleTasksRequest)(nil),  // 64: ddq.v1.RescheduleTasksRequest
+	(*CountTasksRequest)(nil),       // 65: ddq.v1.CountTasksRequest
+	(*DueHistogramRequest)(nil),     // 66: ddq.v1.DueHistogramRequest
+	(*WatchTasksRequest)(nil),       // 67: ddq.v1.WatchTasksRequest
+	(*DeleteTasksResponse)(nil),     // 68: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 69: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 70: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 71: ddq.v1.DueHistogramResponse
+	(*WatchTasksResponse)(nil),      // 72: ddq.v1.WatchTasksResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
 	53, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
@@ -4286,70 +4323,72 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	59, // 50: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
 	30, // 51: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
 	58, // 52: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	28, // 53: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	34, // 54: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	35, // 55: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	57, // 56: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	54, // 57: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	36, // 58: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	34, // 59: ddq.v1.SettleRequest.acks:type_name -> ddq.v1.Ack
-	35, // 60: ddq.v1.SettleRequest.nacks:type_name -> ddq.v1.Nack
-	36, // 61: ddq.v1.SettleRequest.extends:type_name -> ddq.v1.Extend
-	30, // 62: ddq.v1.SettleResponse.results:type_name -> ddq.v1.SettleResult
-	59, // 63: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
-	3,  // 64: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	57, // 65: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
-	4,  // 66: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	7,  // 67: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	10, // 68: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	12, // 69: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	14, // 70: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	16, // 71: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	18, // 72: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	20, // 73: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	22, // 74: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	62, // 75: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
-	63, // 76: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
-	64, // 77: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
-	65, // 78: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
-	24, // 79: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	37, // 80: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	39, // 81: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	41, // 82: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	43, // 83: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	45, // 84: ddq.v1.DelayQueueService.Settle:input_type -> ddq.v1.SettleRequest
-	51, // 85: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
-	47, // 86: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	49, // 87: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	66, // 88: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
-	6,  // 89: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	8,  // 90: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	11, // 91: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	13, // 92: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	15, // 93: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	17, // 94: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	19, // 95: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	21, // 96: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	23, // 97: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	67, // 98: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
-	68, // 99: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
-	69, // 100: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
-	70, // 101: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
-	26, // 102: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	38, // 103: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	40, // 104: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	42, // 105: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	44, // 106: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	46, // 107: ddq.v1.DelayQueueService.Settle:output_type -> ddq.v1.SettleResponse
-	52, // 108: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
-	48, // 109: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	50, // 110: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	71, // 111: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
-	89, // [89:112] is the sub-list for method output_type
-	66, // [66:89] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	4,  // 53: ddq.v1.Ack.enqueue:type_name -> ddq.v1.EnqueueRequest
+	62, // 54: ddq.v1.Ack.grow:type_name -> ddq.v1.Growth
+	28, // 55: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	34, // 56: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	35, // 57: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	57, // 58: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	54, // 59: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	36, // 60: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	34, // 61: ddq.v1.SettleRequest.acks:type_name -> ddq.v1.Ack
+	35, // 62: ddq.v1.SettleRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 63: ddq.v1.SettleRequest.extends:type_name -> ddq.v1.Extend
+	30, // 64: ddq.v1.SettleResponse.results:type_name -> ddq.v1.SettleResult
+	59, // 65: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 66: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	57, // 67: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 68: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 69: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 70: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 71: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 72: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 73: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 74: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 75: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 76: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	63, // 77: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
+	64, // 78: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
+	65, // 79: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
+	66, // 80: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
+	24, // 81: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	37, // 82: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	39, // 83: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	41, // 84: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	43, // 85: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	45, // 86: ddq.v1.DelayQueueService.Settle:input_type -> ddq.v1.SettleRequest
+	51, // 87: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	47, // 88: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	49, // 89: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	67, // 90: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
+	6,  // 91: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 92: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 93: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 94: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 95: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 96: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 97: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 98: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 99: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	68, // 100: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	69, // 101: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	70, // 102: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	71, // 103: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	26, // 104: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 105: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 106: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 107: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 108: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	46, // 109: ddq.v1.DelayQueueService.Settle:output_type -> ddq.v1.SettleResponse
+	52, // 110: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	48, // 111: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	50, // 112: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	72, // 113: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
+	91, // [91:114] is the sub-list for method output_type
+	68, // [68:91] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -4360,6 +4399,7 @@ func file_ddq_v1_queue_proto_init() {
 	file_ddq_v1_find_proto_init()
 	file_ddq_v1_task_proto_init()
 	file_ddq_v1_watch_proto_init()
+	file_ddq_v1_workflow_proto_init()
 	file_ddq_v1_queue_proto_msgTypes[0].OneofWrappers = []any{
 		(*EnqueueRequest_Delay)(nil),
 		(*EnqueueRequest_ExecuteTime)(nil),

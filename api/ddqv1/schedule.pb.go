@@ -410,7 +410,7 @@ type RunOutcome int32
 const (
 	RunOutcome_RUN_OUTCOME_UNSPECIFIED RunOutcome = 0
 	RunOutcome_RUN_OUTCOME_DONE        RunOutcome = 1
-	// Its task is dead or expired.
+	// Its task is dead or expired, its workflow failed.
 	RunOutcome_RUN_OUTCOME_FAILED RunOutcome = 2
 	// Its task was deleted or cancelled.
 	RunOutcome_RUN_OUTCOME_REMOVED RunOutcome = 3
@@ -594,6 +594,7 @@ type Schedule struct {
 	// Types that are valid to be assigned to Run:
 	//
 	//	*Schedule_Task
+	//	*Schedule_Workflow
 	Run isSchedule_Run `protobuf_oneof:"run"`
 	// Each recipient of an audience gets a task in a run, made of the task above. Such a run
 	// begins at its time; it is open until all its tasks have ended for good.
@@ -617,7 +618,9 @@ type Schedule struct {
 	// Why it is paused, or was resumed.
 	Note string `protobuf:"bytes,15,opt,name=note,proto3" json:"note,omitempty"`
 	// Out: 1 when it was created; rises by one with each put that changed it.
-	Version       int64 `protobuf:"varint,16,opt,name=version,proto3" json:"version,omitempty"`
+	Version int64 `protobuf:"varint,16,opt,name=version,proto3" json:"version,omitempty"`
+	// Out: the payload, or the workflow, was left out, as for who may not see it. Such a schedule cannot be put.
+	Masked        bool `protobuf:"varint,17,opt,name=masked,proto3" json:"masked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -684,6 +687,15 @@ func (x *Schedule) GetTask() *EnqueueRequest {
 	if x != nil {
 		if x, ok := x.Run.(*Schedule_Task); ok {
 			return x.Task
+		}
+	}
+	return nil
+}
+
+func (x *Schedule) GetWorkflow() *Workflow {
+	if x != nil {
+		if x, ok := x.Run.(*Schedule_Workflow); ok {
+			return x.Workflow
 		}
 	}
 	return nil
@@ -766,6 +778,13 @@ func (x *Schedule) GetVersion() int64 {
 	return 0
 }
 
+func (x *Schedule) GetMasked() bool {
+	if x != nil {
+		return x.Masked
+	}
+	return false
+}
+
 type isSchedule_Run interface {
 	isSchedule_Run()
 }
@@ -776,7 +795,16 @@ type Schedule_Task struct {
 	Task *EnqueueRequest `protobuf:"bytes,4,opt,name=task,proto3,oneof"`
 }
 
+type Schedule_Workflow struct {
+	// A workflow without id, in the topic of the schedule: it begins at the time, and the run is
+	// over when it has ended. Its id begins with the name of the schedule, which has no '/' then.
+	// With all else of the schedule it has at most 768 KiB.
+	Workflow *Workflow `protobuf:"bytes,5,opt,name=workflow,proto3,oneof"`
+}
+
 func (*Schedule_Task) isSchedule_Run() {}
+
+func (*Schedule_Workflow) isSchedule_Run() {}
 
 // AudienceTarget says which recipients get a task, and when.
 type AudienceTarget struct {
@@ -893,7 +921,10 @@ type Timetable struct {
 	// 1 to 20. An instant that two entries name is one occurrence.
 	Entries []*TimetableEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	// Of the IANA database, such as Europe/Berlin; UTC when empty. Cron expressions and
-	// calendars are read by its clock.
+	// calendars are read by its clock. "recipient", of a schedule with an audience: by that of
+	// each recipient. An occurrence is then when the first clock on earth (UTC+14) is there,
+	// an instant of at stands for the local time that it is in UTC, and overlap is ALLOW where
+	// nothing is said.
 	Zone string `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
 	// No occurrence is before it. Intervals count from it.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
@@ -1304,7 +1335,10 @@ type PutScheduleResponse struct {
 	Outcome PutOutcome             `protobuf:"varint,2,opt,name=outcome,proto3,enum=ddq.v1.PutOutcome" json:"outcome,omitempty"`
 	// When the first occurrence to come is; unset when there is none, or when it depends on
 	// the end of a run.
-	NextTime      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=next_time,json=nextTime,proto3" json:"next_time,omitempty"`
+	NextTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=next_time,json=nextTime,proto3" json:"next_time,omitempty"`
+	// When too much is due with one of the next ten runs. Puts that come close together are
+	// not all looked at.
+	Warnings      []*DueWarning `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1356,6 +1390,13 @@ func (x *PutScheduleResponse) GetOutcome() PutOutcome {
 func (x *PutScheduleResponse) GetNextTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.NextTime
+	}
+	return nil
+}
+
+func (x *PutScheduleResponse) GetWarnings() []*DueWarning {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -1852,7 +1893,7 @@ type ScheduleRun struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	OccurrenceTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=occurrence_time,json=occurrenceTime,proto3" json:"occurrence_time,omitempty"`
 	Due            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=due,proto3" json:"due,omitempty"`
-	// Of the task.
+	// Of the task or the workflow.
 	Id     string    `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	Origin RunOrigin `protobuf:"varint,4,opt,name=origin,proto3,enum=ddq.v1.RunOrigin" json:"origin,omitempty"`
 	// Unspecified: the run is open, or there was none.
@@ -3154,9 +3195,14 @@ func (x *ScheduleName) GetName() string {
 }
 
 type PreviewScheduleResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	Occurrences   []*PreviewedOccurrence `protobuf:"bytes,2,rep,name=occurrences,proto3" json:"occurrences,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Topic       string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Occurrences []*PreviewedOccurrence `protobuf:"bytes,2,rep,name=occurrences,proto3" json:"occurrences,omitempty"`
+	// When too much is due with one of the next ten runs from now on.
+	Warnings []*DueWarning `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// What the first of the occurrences that is not skipped would do, of a schedule with an
+	// audience.
+	Audience      *AudiencePreview `protobuf:"bytes,4,opt,name=audience,proto3" json:"audience,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3201,6 +3247,20 @@ func (x *PreviewScheduleResponse) GetTopic() string {
 func (x *PreviewScheduleResponse) GetOccurrences() []*PreviewedOccurrence {
 	if x != nil {
 		return x.Occurrences
+	}
+	return nil
+}
+
+func (x *PreviewScheduleResponse) GetWarnings() []*DueWarning {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *PreviewScheduleResponse) GetAudience() *AudiencePreview {
+	if x != nil {
+		return x.Audience
 	}
 	return nil
 }
@@ -3801,16 +3861,564 @@ func (*DeleteCalendarResponse) Descriptor() ([]byte, []int) {
 	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{46}
 }
 
+// DueWarning says that more tasks are due in a span of time than are let through in it.
+type DueWarning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// From time on: a second, or the bucket of a forecast.
+	SpanMs int64 `protobuf:"varint,2,opt,name=span_ms,json=spanMs,proto3" json:"span_ms,omitempty"`
+	// Tasks that are due in it, as far as is known.
+	Due int64 `protobuf:"varint,3,opt,name=due,proto3" json:"due,omitempty"`
+	// How many of them are not too many: what the topic's rate lets through, or else
+	// warn_due_per_second of the server.
+	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The limit is the topic's rate.
+	RateLimited bool `protobuf:"varint,5,opt,name=rate_limited,json=rateLimited,proto3" json:"rate_limited,omitempty"`
+	// The emptiest minute of the hour that begins there, and what is due in it. Unset in a
+	// forecast.
+	EmptiestTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=emptiest_time,json=emptiestTime,proto3" json:"emptiest_time,omitempty"`
+	EmptiestDue  int64                  `protobuf:"varint,7,opt,name=emptiest_due,json=emptiestDue,proto3" json:"emptiest_due,omitempty"`
+	// A cron expression in place of the first of the schedule, whose H has it go elsewhere;
+	// empty where that does not help.
+	Cron string `protobuf:"bytes,8,opt,name=cron,proto3" json:"cron,omitempty"`
+	// The slack with which a task can go to the emptiest minute; 0 for an audience, whose
+	// window spreads it.
+	SlackMs       int64 `protobuf:"varint,9,opt,name=slack_ms,json=slackMs,proto3" json:"slack_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DueWarning) Reset() {
+	*x = DueWarning{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DueWarning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DueWarning) ProtoMessage() {}
+
+func (x *DueWarning) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DueWarning.ProtoReflect.Descriptor instead.
+func (*DueWarning) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *DueWarning) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *DueWarning) GetSpanMs() int64 {
+	if x != nil {
+		return x.SpanMs
+	}
+	return 0
+}
+
+func (x *DueWarning) GetDue() int64 {
+	if x != nil {
+		return x.Due
+	}
+	return 0
+}
+
+func (x *DueWarning) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *DueWarning) GetRateLimited() bool {
+	if x != nil {
+		return x.RateLimited
+	}
+	return false
+}
+
+func (x *DueWarning) GetEmptiestTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EmptiestTime
+	}
+	return nil
+}
+
+func (x *DueWarning) GetEmptiestDue() int64 {
+	if x != nil {
+		return x.EmptiestDue
+	}
+	return 0
+}
+
+func (x *DueWarning) GetCron() string {
+	if x != nil {
+		return x.Cron
+	}
+	return ""
+}
+
+func (x *DueWarning) GetSlackMs() int64 {
+	if x != nil {
+		return x.SlackMs
+	}
+	return 0
+}
+
+type ForecastRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: all topics.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// The begin of the first bucket; when unset, of the bucket of now.
+	From *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// A day later when unset.
+	To *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// At least 1,000; 60,000 when 0. At most 2,000 buckets are counted.
+	BucketMs      int64 `protobuf:"varint,4,opt,name=bucket_ms,json=bucketMs,proto3" json:"bucket_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForecastRequest) Reset() {
+	*x = ForecastRequest{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForecastRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForecastRequest) ProtoMessage() {}
+
+func (x *ForecastRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForecastRequest.ProtoReflect.Descriptor instead.
+func (*ForecastRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ForecastRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ForecastRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *ForecastRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *ForecastRequest) GetBucketMs() int64 {
+	if x != nil {
+		return x.BucketMs
+	}
+	return 0
+}
+
+type ForecastResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	From     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	BucketMs int64                  `protobuf:"varint,2,opt,name=bucket_ms,json=bucketMs,proto3" json:"bucket_ms,omitempty"`
+	// For each bucket: tasks that wait and are due in it.
+	Pending []int64 `protobuf:"varint,3,rep,packed,name=pending,proto3" json:"pending,omitempty"`
+	// Runs of schedules: the next one of each.
+	Next []int64 `protobuf:"varint,4,rep,packed,name=next,proto3" json:"next,omitempty"`
+	// And the others.
+	Later []int64 `protobuf:"varint,5,rep,packed,name=later,proto3" json:"later,omitempty"`
+	// Tasks for recipients of audiences that are not made yet, spread evenly over the window of
+	// their run.
+	Recipients []int64 `protobuf:"varint,6,rep,packed,name=recipients,proto3" json:"recipients,omitempty"`
+	// Tasks that wait and are due before from.
+	Overdue int64 `protobuf:"varint,7,opt,name=overdue,proto3" json:"overdue,omitempty"`
+	// False when something was estimated: there are more than 20,000 schedules, or one of them
+	// runs very often.
+	Exact bool `protobuf:"varint,8,opt,name=exact,proto3" json:"exact,omitempty"`
+	// The buckets, at most ten, in which most is due over the limit.
+	Warnings []*DueWarning `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Tasks a second beyond which it warns.
+	LimitPerSecond int64 `protobuf:"varint,10,opt,name=limit_per_second,json=limitPerSecond,proto3" json:"limit_per_second,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ForecastResponse) Reset() {
+	*x = ForecastResponse{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForecastResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForecastResponse) ProtoMessage() {}
+
+func (x *ForecastResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForecastResponse.ProtoReflect.Descriptor instead.
+func (*ForecastResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ForecastResponse) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *ForecastResponse) GetBucketMs() int64 {
+	if x != nil {
+		return x.BucketMs
+	}
+	return 0
+}
+
+func (x *ForecastResponse) GetPending() []int64 {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+func (x *ForecastResponse) GetNext() []int64 {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *ForecastResponse) GetLater() []int64 {
+	if x != nil {
+		return x.Later
+	}
+	return nil
+}
+
+func (x *ForecastResponse) GetRecipients() []int64 {
+	if x != nil {
+		return x.Recipients
+	}
+	return nil
+}
+
+func (x *ForecastResponse) GetOverdue() int64 {
+	if x != nil {
+		return x.Overdue
+	}
+	return 0
+}
+
+func (x *ForecastResponse) GetExact() bool {
+	if x != nil {
+		return x.Exact
+	}
+	return false
+}
+
+func (x *ForecastResponse) GetWarnings() []*DueWarning {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *ForecastResponse) GetLimitPerSecond() int64 {
+	if x != nil {
+		return x.LimitPerSecond
+	}
+	return 0
+}
+
+type DryRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// Only this schedule, when set.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Runs that are due from then on; from now when unset.
+	From *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	// And before then. Required.
+	To            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	PageSize      int32                  `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string                 `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRunRequest) Reset() {
+	*x = DryRunRequest{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRunRequest) ProtoMessage() {}
+
+func (x *DryRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRunRequest.ProtoReflect.Descriptor instead.
+func (*DryRunRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *DryRunRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *DryRunRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DryRunRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *DryRunRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *DryRunRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *DryRunRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type DryRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Schedule by schedule; those of one in the order in which they are made.
+	Runs []*PlannedRun `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
+	// Pages may be short, and still be followed by others. Empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRunResponse) Reset() {
+	*x = DryRunResponse{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRunResponse) ProtoMessage() {}
+
+func (x *DryRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRunResponse.ProtoReflect.Descriptor instead.
+func (*DryRunResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *DryRunResponse) GetRuns() []*PlannedRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+func (x *DryRunResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// PlannedRun is a run that would be made.
+type PlannedRun struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Schedule string                 `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// Of the task; of an audience, of the run.
+	Id             string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	OccurrenceTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=occurrence_time,json=occurrenceTime,proto3" json:"occurrence_time,omitempty"`
+	// Of a schedule with slack, the earliest time.
+	Due    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due,proto3" json:"due,omitempty"`
+	Origin RunOrigin              `protobuf:"varint,5,opt,name=origin,proto3,enum=ddq.v1.RunOrigin" json:"origin,omitempty"`
+	// The run makes a task for each recipient.
+	Audience      bool `protobuf:"varint,6,opt,name=audience,proto3" json:"audience,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlannedRun) Reset() {
+	*x = PlannedRun{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlannedRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlannedRun) ProtoMessage() {}
+
+func (x *PlannedRun) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlannedRun.ProtoReflect.Descriptor instead.
+func (*PlannedRun) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *PlannedRun) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *PlannedRun) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PlannedRun) GetOccurrenceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OccurrenceTime
+	}
+	return nil
+}
+
+func (x *PlannedRun) GetDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+func (x *PlannedRun) GetOrigin() RunOrigin {
+	if x != nil {
+		return x.Origin
+	}
+	return RunOrigin_RUN_ORIGIN_UNSPECIFIED
+}
+
+func (x *PlannedRun) GetAudience() bool {
+	if x != nil {
+		return x.Audience
+	}
+	return false
+}
+
 var File_ddq_v1_schedule_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\n" +
-	"\x15ddq/v1/schedule.proto\x12\x06ddq.v1\x1a\x12ddq/v1/queue.proto\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb3\x04\n" +
+	"\x15ddq/v1/schedule.proto\x12\x06ddq.v1\x1a\x1cddq/v1/audiencepreview.proto\x1a\x12ddq/v1/queue.proto\x1a\x11ddq/v1/task.proto\x1a\x15ddq/v1/workflow.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfb\x04\n" +
 	"\bSchedule\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
 	"\ttimetable\x18\x03 \x01(\v2\x11.ddq.v1.TimetableR\ttimetable\x12,\n" +
-	"\x04task\x18\x04 \x01(\v2\x16.ddq.v1.EnqueueRequestH\x00R\x04task\x122\n" +
+	"\x04task\x18\x04 \x01(\v2\x16.ddq.v1.EnqueueRequestH\x00R\x04task\x12.\n" +
+	"\bworkflow\x18\x05 \x01(\v2\x10.ddq.v1.WorkflowH\x00R\bworkflow\x122\n" +
 	"\baudience\x18\x06 \x01(\v2\x16.ddq.v1.AudienceTargetR\baudience\x12)\n" +
 	"\aoverlap\x18\a \x01(\x0e2\x0f.ddq.v1.OverlapR\aoverlap\x12*\n" +
 	"\bcatch_up\x18\b \x01(\v2\x0f.ddq.v1.CatchUpR\acatchUp\x120\n" +
@@ -3822,7 +4430,8 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x06labels\x18\r \x03(\v2\x11.ddq.v1.AttributeR\x06labels\x12\x16\n" +
 	"\x06paused\x18\x0e \x01(\bR\x06paused\x12\x12\n" +
 	"\x04note\x18\x0f \x01(\tR\x04note\x12\x18\n" +
-	"\aversion\x18\x10 \x01(\x03R\aversionB\x05\n" +
+	"\aversion\x18\x10 \x01(\x03R\aversion\x12\x16\n" +
+	"\x06masked\x18\x11 \x01(\bR\x06maskedB\x05\n" +
 	"\x03runB\n" +
 	"\n" +
 	"\b_historyB\b\n" +
@@ -3865,11 +4474,12 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\bschedule\x18\x01 \x01(\v2\x10.ddq.v1.ScheduleR\bschedule\x12\"\n" +
 	"\n" +
 	"if_version\x18\x02 \x01(\x03H\x00R\tifVersion\x88\x01\x01B\r\n" +
-	"\v_if_version\"\x96\x01\n" +
+	"\v_if_version\"\xc6\x01\n" +
 	"\x13PutScheduleResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12,\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x12.ddq.v1.PutOutcomeR\aoutcome\x127\n" +
-	"\tnext_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bnextTime\"O\n" +
+	"\tnext_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bnextTime\x12.\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x12.ddq.v1.DueWarningR\bwarnings\"O\n" +
 	"\x13PutSchedulesRequest\x128\n" +
 	"\tschedules\x18\x01 \x03(\v2\x1a.ddq.v1.PutScheduleRequestR\tschedules\"K\n" +
 	"\x14PutSchedulesResponse\x123\n" +
@@ -3996,10 +4606,12 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x02of\"8\n" +
 	"\fScheduleName\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"n\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xd3\x01\n" +
 	"\x17PreviewScheduleResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
-	"\voccurrences\x18\x02 \x03(\v2\x1b.ddq.v1.PreviewedOccurrenceR\voccurrences\"\xd5\x01\n" +
+	"\voccurrences\x18\x02 \x03(\v2\x1b.ddq.v1.PreviewedOccurrenceR\voccurrences\x12.\n" +
+	"\bwarnings\x18\x03 \x03(\v2\x12.ddq.v1.DueWarningR\bwarnings\x123\n" +
+	"\baudience\x18\x04 \x01(\v2\x17.ddq.v1.AudiencePreviewR\baudience\"\xd5\x01\n" +
 	"\x13PreviewedOccurrence\x12C\n" +
 	"\x0foccurrence_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\x12,\n" +
 	"\x03due\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12\x1d\n" +
@@ -4037,7 +4649,56 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"+\n" +
 	"\x15DeleteCalendarRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x18\n" +
-	"\x16DeleteCalendarResponse*s\n" +
+	"\x16DeleteCalendarResponse\"\xb3\x02\n" +
+	"\n" +
+	"DueWarning\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x17\n" +
+	"\aspan_ms\x18\x02 \x01(\x03R\x06spanMs\x12\x10\n" +
+	"\x03due\x18\x03 \x01(\x03R\x03due\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12!\n" +
+	"\frate_limited\x18\x05 \x01(\bR\vrateLimited\x12?\n" +
+	"\remptiest_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\femptiestTime\x12!\n" +
+	"\femptiest_due\x18\a \x01(\x03R\vemptiestDue\x12\x12\n" +
+	"\x04cron\x18\b \x01(\tR\x04cron\x12\x19\n" +
+	"\bslack_ms\x18\t \x01(\x03R\aslackMs\"\xa0\x01\n" +
+	"\x0fForecastRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x1b\n" +
+	"\tbucket_ms\x18\x04 \x01(\x03R\bbucketMs\"\xcd\x02\n" +
+	"\x10ForecastResponse\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12\x1b\n" +
+	"\tbucket_ms\x18\x02 \x01(\x03R\bbucketMs\x12\x18\n" +
+	"\apending\x18\x03 \x03(\x03R\apending\x12\x12\n" +
+	"\x04next\x18\x04 \x03(\x03R\x04next\x12\x14\n" +
+	"\x05later\x18\x05 \x03(\x03R\x05later\x12\x1e\n" +
+	"\n" +
+	"recipients\x18\x06 \x03(\x03R\n" +
+	"recipients\x12\x18\n" +
+	"\aoverdue\x18\a \x01(\x03R\aoverdue\x12\x14\n" +
+	"\x05exact\x18\b \x01(\bR\x05exact\x12.\n" +
+	"\bwarnings\x18\t \x03(\v2\x12.ddq.v1.DueWarningR\bwarnings\x12(\n" +
+	"\x10limit_per_second\x18\n" +
+	" \x01(\x03R\x0elimitPerSecond\"\xd1\x01\n" +
+	"\rDryRunRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12.\n" +
+	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x1b\n" +
+	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\"`\n" +
+	"\x0eDryRunResponse\x12&\n" +
+	"\x04runs\x18\x01 \x03(\v2\x12.ddq.v1.PlannedRunR\x04runs\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf2\x01\n" +
+	"\n" +
+	"PlannedRun\x12\x1a\n" +
+	"\bschedule\x18\x01 \x01(\tR\bschedule\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12C\n" +
+	"\x0foccurrence_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\x12,\n" +
+	"\x03due\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12)\n" +
+	"\x06origin\x18\x05 \x01(\x0e2\x11.ddq.v1.RunOriginR\x06origin\x12\x1a\n" +
+	"\baudience\x18\x06 \x01(\bR\baudience*s\n" +
 	"\vQuietPolicy\x12\x1c\n" +
 	"\x18QUIET_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12QUIET_POLICY_DEFER\x10\x01\x12\x15\n" +
@@ -4094,7 +4755,7 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\bOpenRuns\x12\x19\n" +
 	"\x15OPEN_RUNS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOPEN_RUNS_LEAVE\x10\x01\x12\x14\n" +
-	"\x10OPEN_RUNS_CANCEL\x10\x022\xa4\x0f\n" +
+	"\x10OPEN_RUNS_CANCEL\x10\x022\xfe\x10\n" +
 	"\x0fScheduleService\x12\x8f\x01\n" +
 	"\vPutSchedule\x12\x1a.ddq.v1.PutScheduleRequest\x1a\x1b.ddq.v1.PutScheduleResponse\"G\x82\xd3\xe4\x93\x02A:\bschedule\x1a5/v1/topics/{schedule.topic}/schedules/{schedule.name}\x12i\n" +
 	"\fPutSchedules\x12\x1b.ddq.v1.PutSchedulesRequest\x1a\x1c.ddq.v1.PutSchedulesResponse\"\x1e\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/schedules:batch\x12s\n" +
@@ -4106,7 +4767,9 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x0fTriggerSchedule\x12\x1e.ddq.v1.TriggerScheduleRequest\x1a\x1f.ddq.v1.TriggerScheduleResponse\"6\x82\xd3\xe4\x93\x020:\x01*\"+/v1/topics/{topic}/schedules/{name}:trigger\x12\x8e\x01\n" +
 	"\x10BackfillSchedule\x12\x1f.ddq.v1.BackfillScheduleRequest\x1a .ddq.v1.BackfillScheduleResponse\"7\x82\xd3\xe4\x93\x021:\x01*\",/v1/topics/{topic}/schedules/{name}:backfill\x12\x95\x01\n" +
 	"\x0eCancelBackfill\x12\x1d.ddq.v1.CancelBackfillRequest\x1a\x1e.ddq.v1.CancelBackfillResponse\"D\x82\xd3\xe4\x93\x02>:\x01*\"9/v1/topics/{topic}/schedules/{name}/backfills/{id}:cancel\x12\xb5\x01\n" +
-	"\x0fPreviewSchedule\x12\x1e.ddq.v1.PreviewScheduleRequest\x1a\x1f.ddq.v1.PreviewScheduleResponse\"a\x82\xd3\xe4\x93\x02[:\x01*Z?\x12=/v1/topics/{existing.topic}/schedules/{existing.name}:preview\"\x15/v1/schedules:preview\x12w\n" +
+	"\x0fPreviewSchedule\x12\x1e.ddq.v1.PreviewScheduleRequest\x1a\x1f.ddq.v1.PreviewScheduleResponse\"a\x82\xd3\xe4\x93\x02[:\x01*Z?\x12=/v1/topics/{existing.topic}/schedules/{existing.name}:preview\"\x15/v1/schedules:preview\x12r\n" +
+	"\bForecast\x12\x17.ddq.v1.ForecastRequest\x1a\x18.ddq.v1.ForecastResponse\"3\x82\xd3\xe4\x93\x02-Z\x1d\x12\x1b/v1/topics/{topic}:forecast\x12\f/v1/forecast\x12d\n" +
+	"\x06DryRun\x12\x15.ddq.v1.DryRunRequest\x1a\x16.ddq.v1.DryRunResponse\"+\x82\xd3\xe4\x93\x02%\x12#/v1/topics/{topic}/schedules:dryrun\x12w\n" +
 	"\vPutCalendar\x12\x1a.ddq.v1.PutCalendarRequest\x1a\x1b.ddq.v1.PutCalendarResponse\"/\x82\xd3\xe4\x93\x02):\bcalendar\x1a\x1d/v1/calendars/{calendar.name}\x12d\n" +
 	"\vGetCalendar\x12\x1a.ddq.v1.GetCalendarRequest\x1a\x1b.ddq.v1.GetCalendarResponse\"\x1c\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/calendars/{name}\x12c\n" +
 	"\rListCalendars\x12\x1c.ddq.v1.ListCalendarsRequest\x1a\x1d.ddq.v1.ListCalendarsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/calendars\x12m\n" +
@@ -4125,7 +4788,7 @@ func file_ddq_v1_schedule_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_schedule_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_ddq_v1_schedule_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_ddq_v1_schedule_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_ddq_v1_schedule_proto_goTypes = []any{
 	(QuietPolicy)(0),                 // 0: ddq.v1.QuietPolicy
 	(IntervalFrom)(0),                // 1: ddq.v1.IntervalFrom
@@ -4184,113 +4847,141 @@ var file_ddq_v1_schedule_proto_goTypes = []any{
 	(*ListCalendarsResponse)(nil),    // 54: ddq.v1.ListCalendarsResponse
 	(*DeleteCalendarRequest)(nil),    // 55: ddq.v1.DeleteCalendarRequest
 	(*DeleteCalendarResponse)(nil),   // 56: ddq.v1.DeleteCalendarResponse
-	(*EnqueueRequest)(nil),           // 57: ddq.v1.EnqueueRequest
-	(*Attribute)(nil),                // 58: ddq.v1.Attribute
-	(*timestamppb.Timestamp)(nil),    // 59: google.protobuf.Timestamp
-	(*Error)(nil),                    // 60: ddq.v1.Error
+	(*DueWarning)(nil),               // 57: ddq.v1.DueWarning
+	(*ForecastRequest)(nil),          // 58: ddq.v1.ForecastRequest
+	(*ForecastResponse)(nil),         // 59: ddq.v1.ForecastResponse
+	(*DryRunRequest)(nil),            // 60: ddq.v1.DryRunRequest
+	(*DryRunResponse)(nil),           // 61: ddq.v1.DryRunResponse
+	(*PlannedRun)(nil),               // 62: ddq.v1.PlannedRun
+	(*EnqueueRequest)(nil),           // 63: ddq.v1.EnqueueRequest
+	(*Workflow)(nil),                 // 64: ddq.v1.Workflow
+	(*Attribute)(nil),                // 65: ddq.v1.Attribute
+	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
+	(*Error)(nil),                    // 67: ddq.v1.Error
+	(*AudiencePreview)(nil),          // 68: ddq.v1.AudiencePreview
 }
 var file_ddq_v1_schedule_proto_depIdxs = []int32{
 	12, // 0: ddq.v1.Schedule.timetable:type_name -> ddq.v1.Timetable
-	57, // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
-	11, // 2: ddq.v1.Schedule.audience:type_name -> ddq.v1.AudienceTarget
-	2,  // 3: ddq.v1.Schedule.overlap:type_name -> ddq.v1.Overlap
-	16, // 4: ddq.v1.Schedule.catch_up:type_name -> ddq.v1.CatchUp
-	58, // 5: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
-	0,  // 6: ddq.v1.AudienceTarget.quiet:type_name -> ddq.v1.QuietPolicy
-	13, // 7: ddq.v1.Timetable.entries:type_name -> ddq.v1.TimetableEntry
-	59, // 8: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
-	59, // 9: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
-	14, // 10: ddq.v1.TimetableEntry.every:type_name -> ddq.v1.Interval
-	15, // 11: ddq.v1.TimetableEntry.at:type_name -> ddq.v1.Instants
-	1,  // 12: ddq.v1.Interval.from:type_name -> ddq.v1.IntervalFrom
-	59, // 13: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
-	3,  // 14: ddq.v1.CatchUp.policy:type_name -> ddq.v1.CatchUpPolicy
-	10, // 15: ddq.v1.PutScheduleRequest.schedule:type_name -> ddq.v1.Schedule
-	4,  // 16: ddq.v1.PutScheduleResponse.outcome:type_name -> ddq.v1.PutOutcome
-	59, // 17: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
-	17, // 18: ddq.v1.PutSchedulesRequest.schedules:type_name -> ddq.v1.PutScheduleRequest
-	21, // 19: ddq.v1.PutSchedulesResponse.results:type_name -> ddq.v1.PutScheduleResult
-	18, // 20: ddq.v1.PutScheduleResult.put:type_name -> ddq.v1.PutScheduleResponse
-	60, // 21: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
-	10, // 22: ddq.v1.GetScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	24, // 23: ddq.v1.GetScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	5,  // 24: ddq.v1.ScheduleStatus.state:type_name -> ddq.v1.ScheduleState
-	59, // 25: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
-	26, // 26: ddq.v1.ScheduleStatus.open_runs:type_name -> ddq.v1.ScheduleRun
-	26, // 27: ddq.v1.ScheduleStatus.history:type_name -> ddq.v1.ScheduleRun
-	27, // 28: ddq.v1.ScheduleStatus.totals:type_name -> ddq.v1.ScheduleTotals
-	59, // 29: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
-	25, // 30: ddq.v1.ScheduleStatus.backfills:type_name -> ddq.v1.Backfill
-	59, // 31: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
-	59, // 32: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
-	2,  // 33: ddq.v1.Backfill.overlap:type_name -> ddq.v1.Overlap
-	59, // 34: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
-	59, // 35: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
-	6,  // 36: ddq.v1.ScheduleRun.origin:type_name -> ddq.v1.RunOrigin
-	7,  // 37: ddq.v1.ScheduleRun.outcome:type_name -> ddq.v1.RunOutcome
-	8,  // 38: ddq.v1.ScheduleRun.skipped:type_name -> ddq.v1.SkipReason
-	28, // 39: ddq.v1.ScheduleTotals.skipped:type_name -> ddq.v1.SkipTotal
-	8,  // 40: ddq.v1.SkipTotal.reason:type_name -> ddq.v1.SkipReason
-	5,  // 41: ddq.v1.ListSchedulesRequest.state:type_name -> ddq.v1.ScheduleState
-	58, // 42: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
-	23, // 43: ddq.v1.ListSchedulesResponse.schedules:type_name -> ddq.v1.GetScheduleResponse
-	9,  // 44: ddq.v1.DeleteScheduleRequest.open_runs:type_name -> ddq.v1.OpenRuns
-	10, // 45: ddq.v1.PauseScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	24, // 46: ddq.v1.PauseScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	10, // 47: ddq.v1.ResumeScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	24, // 48: ddq.v1.ResumeScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	2,  // 49: ddq.v1.TriggerScheduleRequest.overlap:type_name -> ddq.v1.Overlap
-	59, // 50: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	59, // 51: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	2,  // 52: ddq.v1.BackfillScheduleRequest.overlap:type_name -> ddq.v1.Overlap
-	10, // 53: ddq.v1.PreviewScheduleRequest.schedule:type_name -> ddq.v1.Schedule
-	44, // 54: ddq.v1.PreviewScheduleRequest.existing:type_name -> ddq.v1.ScheduleName
-	59, // 55: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	59, // 56: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	46, // 57: ddq.v1.PreviewScheduleResponse.occurrences:type_name -> ddq.v1.PreviewedOccurrence
-	59, // 58: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
-	59, // 59: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
-	8,  // 60: ddq.v1.PreviewedOccurrence.skipped:type_name -> ddq.v1.SkipReason
-	48, // 61: ddq.v1.Calendar.spans:type_name -> ddq.v1.CalendarSpan
-	47, // 62: ddq.v1.PutCalendarRequest.calendar:type_name -> ddq.v1.Calendar
-	4,  // 63: ddq.v1.PutCalendarResponse.outcome:type_name -> ddq.v1.PutOutcome
-	47, // 64: ddq.v1.GetCalendarResponse.calendar:type_name -> ddq.v1.Calendar
-	47, // 65: ddq.v1.ListCalendarsResponse.calendars:type_name -> ddq.v1.Calendar
-	17, // 66: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
-	19, // 67: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
-	22, // 68: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
-	29, // 69: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
-	31, // 70: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
-	33, // 71: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
-	35, // 72: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
-	37, // 73: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
-	39, // 74: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
-	41, // 75: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
-	43, // 76: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
-	49, // 77: ddq.v1.ScheduleService.PutCalendar:input_type -> ddq.v1.PutCalendarRequest
-	51, // 78: ddq.v1.ScheduleService.GetCalendar:input_type -> ddq.v1.GetCalendarRequest
-	53, // 79: ddq.v1.ScheduleService.ListCalendars:input_type -> ddq.v1.ListCalendarsRequest
-	55, // 80: ddq.v1.ScheduleService.DeleteCalendar:input_type -> ddq.v1.DeleteCalendarRequest
-	18, // 81: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
-	20, // 82: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
-	23, // 83: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
-	30, // 84: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
-	32, // 85: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
-	34, // 86: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
-	36, // 87: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
-	38, // 88: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
-	40, // 89: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
-	42, // 90: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
-	45, // 91: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
-	50, // 92: ddq.v1.ScheduleService.PutCalendar:output_type -> ddq.v1.PutCalendarResponse
-	52, // 93: ddq.v1.ScheduleService.GetCalendar:output_type -> ddq.v1.GetCalendarResponse
-	54, // 94: ddq.v1.ScheduleService.ListCalendars:output_type -> ddq.v1.ListCalendarsResponse
-	56, // 95: ddq.v1.ScheduleService.DeleteCalendar:output_type -> ddq.v1.DeleteCalendarResponse
-	81, // [81:96] is the sub-list for method output_type
-	66, // [66:81] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	63, // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
+	64, // 2: ddq.v1.Schedule.workflow:type_name -> ddq.v1.Workflow
+	11, // 3: ddq.v1.Schedule.audience:type_name -> ddq.v1.AudienceTarget
+	2,  // 4: ddq.v1.Schedule.overlap:type_name -> ddq.v1.Overlap
+	16, // 5: ddq.v1.Schedule.catch_up:type_name -> ddq.v1.CatchUp
+	65, // 6: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
+	0,  // 7: ddq.v1.AudienceTarget.quiet:type_name -> ddq.v1.QuietPolicy
+	13, // 8: ddq.v1.Timetable.entries:type_name -> ddq.v1.TimetableEntry
+	66, // 9: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
+	66, // 10: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
+	14, // 11: ddq.v1.TimetableEntry.every:type_name -> ddq.v1.Interval
+	15, // 12: ddq.v1.TimetableEntry.at:type_name -> ddq.v1.Instants
+	1,  // 13: ddq.v1.Interval.from:type_name -> ddq.v1.IntervalFrom
+	66, // 14: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
+	3,  // 15: ddq.v1.CatchUp.policy:type_name -> ddq.v1.CatchUpPolicy
+	10, // 16: ddq.v1.PutScheduleRequest.schedule:type_name -> ddq.v1.Schedule
+	4,  // 17: ddq.v1.PutScheduleResponse.outcome:type_name -> ddq.v1.PutOutcome
+	66, // 18: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
+	57, // 19: ddq.v1.PutScheduleResponse.warnings:type_name -> ddq.v1.DueWarning
+	17, // 20: ddq.v1.PutSchedulesRequest.schedules:type_name -> ddq.v1.PutScheduleRequest
+	21, // 21: ddq.v1.PutSchedulesResponse.results:type_name -> ddq.v1.PutScheduleResult
+	18, // 22: ddq.v1.PutScheduleResult.put:type_name -> ddq.v1.PutScheduleResponse
+	67, // 23: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
+	10, // 24: ddq.v1.GetScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24, // 25: ddq.v1.GetScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	5,  // 26: ddq.v1.ScheduleStatus.state:type_name -> ddq.v1.ScheduleState
+	66, // 27: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
+	26, // 28: ddq.v1.ScheduleStatus.open_runs:type_name -> ddq.v1.ScheduleRun
+	26, // 29: ddq.v1.ScheduleStatus.history:type_name -> ddq.v1.ScheduleRun
+	27, // 30: ddq.v1.ScheduleStatus.totals:type_name -> ddq.v1.ScheduleTotals
+	66, // 31: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
+	25, // 32: ddq.v1.ScheduleStatus.backfills:type_name -> ddq.v1.Backfill
+	66, // 33: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
+	66, // 34: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
+	2,  // 35: ddq.v1.Backfill.overlap:type_name -> ddq.v1.Overlap
+	66, // 36: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
+	66, // 37: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
+	6,  // 38: ddq.v1.ScheduleRun.origin:type_name -> ddq.v1.RunOrigin
+	7,  // 39: ddq.v1.ScheduleRun.outcome:type_name -> ddq.v1.RunOutcome
+	8,  // 40: ddq.v1.ScheduleRun.skipped:type_name -> ddq.v1.SkipReason
+	28, // 41: ddq.v1.ScheduleTotals.skipped:type_name -> ddq.v1.SkipTotal
+	8,  // 42: ddq.v1.SkipTotal.reason:type_name -> ddq.v1.SkipReason
+	5,  // 43: ddq.v1.ListSchedulesRequest.state:type_name -> ddq.v1.ScheduleState
+	65, // 44: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
+	23, // 45: ddq.v1.ListSchedulesResponse.schedules:type_name -> ddq.v1.GetScheduleResponse
+	9,  // 46: ddq.v1.DeleteScheduleRequest.open_runs:type_name -> ddq.v1.OpenRuns
+	10, // 47: ddq.v1.PauseScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24, // 48: ddq.v1.PauseScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	10, // 49: ddq.v1.ResumeScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24, // 50: ddq.v1.ResumeScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	2,  // 51: ddq.v1.TriggerScheduleRequest.overlap:type_name -> ddq.v1.Overlap
+	66, // 52: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	66, // 53: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	2,  // 54: ddq.v1.BackfillScheduleRequest.overlap:type_name -> ddq.v1.Overlap
+	10, // 55: ddq.v1.PreviewScheduleRequest.schedule:type_name -> ddq.v1.Schedule
+	44, // 56: ddq.v1.PreviewScheduleRequest.existing:type_name -> ddq.v1.ScheduleName
+	66, // 57: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	66, // 58: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	46, // 59: ddq.v1.PreviewScheduleResponse.occurrences:type_name -> ddq.v1.PreviewedOccurrence
+	57, // 60: ddq.v1.PreviewScheduleResponse.warnings:type_name -> ddq.v1.DueWarning
+	68, // 61: ddq.v1.PreviewScheduleResponse.audience:type_name -> ddq.v1.AudiencePreview
+	66, // 62: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
+	66, // 63: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
+	8,  // 64: ddq.v1.PreviewedOccurrence.skipped:type_name -> ddq.v1.SkipReason
+	48, // 65: ddq.v1.Calendar.spans:type_name -> ddq.v1.CalendarSpan
+	47, // 66: ddq.v1.PutCalendarRequest.calendar:type_name -> ddq.v1.Calendar
+	4,  // 67: ddq.v1.PutCalendarResponse.outcome:type_name -> ddq.v1.PutOutcome
+	47, // 68: ddq.v1.GetCalendarResponse.calendar:type_name -> ddq.v1.Calendar
+	47, // 69: ddq.v1.ListCalendarsResponse.calendars:type_name -> ddq.v1.Calendar
+	66, // 70: ddq.v1.DueWarning.time:type_name -> google.protobuf.Timestamp
+	66, // 71: ddq.v1.DueWarning.emptiest_time:type_name -> google.protobuf.Timestamp
+	66, // 72: ddq.v1.ForecastRequest.from:type_name -> google.protobuf.Timestamp
+	66, // 73: ddq.v1.ForecastRequest.to:type_name -> google.protobuf.Timestamp
+	66, // 74: ddq.v1.ForecastResponse.from:type_name -> google.protobuf.Timestamp
+	57, // 75: ddq.v1.ForecastResponse.warnings:type_name -> ddq.v1.DueWarning
+	66, // 76: ddq.v1.DryRunRequest.from:type_name -> google.protobuf.Timestamp
+	66, // 77: ddq.v1.DryRunRequest.to:type_name -> google.protobuf.Timestamp
+	62, // 78: ddq.v1.DryRunResponse.runs:type_name -> ddq.v1.PlannedRun
+	66, // 79: ddq.v1.PlannedRun.occurrence_time:type_name -> google.protobuf.Timestamp
+	66, // 80: ddq.v1.PlannedRun.due:type_name -> google.protobuf.Timestamp
+	6,  // 81: ddq.v1.PlannedRun.origin:type_name -> ddq.v1.RunOrigin
+	17, // 82: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
+	19, // 83: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
+	22, // 84: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
+	29, // 85: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
+	31, // 86: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
+	33, // 87: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
+	35, // 88: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
+	37, // 89: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
+	39, // 90: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
+	41, // 91: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
+	43, // 92: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
+	58, // 93: ddq.v1.ScheduleService.Forecast:input_type -> ddq.v1.ForecastRequest
+	60, // 94: ddq.v1.ScheduleService.DryRun:input_type -> ddq.v1.DryRunRequest
+	49, // 95: ddq.v1.ScheduleService.PutCalendar:input_type -> ddq.v1.PutCalendarRequest
+	51, // 96: ddq.v1.ScheduleService.GetCalendar:input_type -> ddq.v1.GetCalendarRequest
+	53, // 97: ddq.v1.ScheduleService.ListCalendars:input_type -> ddq.v1.ListCalendarsRequest
+	55, // 98: ddq.v1.ScheduleService.DeleteCalendar:input_type -> ddq.v1.DeleteCalendarRequest
+	18, // 99: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
+	20, // 100: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
+	23, // 101: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
+	30, // 102: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
+	32, // 103: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
+	34, // 104: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
+	36, // 105: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
+	38, // 106: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
+	40, // 107: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
+	42, // 108: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
+	45, // 109: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
+	59, // 110: ddq.v1.ScheduleService.Forecast:output_type -> ddq.v1.ForecastResponse
+	61, // 111: ddq.v1.ScheduleService.DryRun:output_type -> ddq.v1.DryRunResponse
+	50, // 112: ddq.v1.ScheduleService.PutCalendar:output_type -> ddq.v1.PutCalendarResponse
+	52, // 113: ddq.v1.ScheduleService.GetCalendar:output_type -> ddq.v1.GetCalendarResponse
+	54, // 114: ddq.v1.ScheduleService.ListCalendars:output_type -> ddq.v1.ListCalendarsResponse
+	56, // 115: ddq.v1.ScheduleService.DeleteCalendar:output_type -> ddq.v1.DeleteCalendarResponse
+	99, // [99:116] is the sub-list for method output_type
+	82, // [82:99] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_schedule_proto_init() }
@@ -4298,10 +4989,13 @@ func file_ddq_v1_schedule_proto_init() {
 	if File_ddq_v1_schedule_proto != nil {
 		return
 	}
+	file_ddq_v1_audiencepreview_proto_init()
 	file_ddq_v1_queue_proto_init()
 	file_ddq_v1_task_proto_init()
+	file_ddq_v1_workflow_proto_init()
 	file_ddq_v1_schedule_proto_msgTypes[0].OneofWrappers = []any{
 		(*Schedule_Task)(nil),
+		(*Schedule_Workflow)(nil),
 	}
 	file_ddq_v1_schedule_proto_msgTypes[1].OneofWrappers = []any{}
 	file_ddq_v1_schedule_proto_msgTypes[3].OneofWrappers = []any{
@@ -4325,7 +5019,7 @@ func file_ddq_v1_schedule_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_schedule_proto_rawDesc), len(file_ddq_v1_schedule_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   47,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,8 @@ const (
 	ScheduleService_BackfillSchedule_FullMethodName = "/ddq.v1.ScheduleService/BackfillSchedule"
 	ScheduleService_CancelBackfill_FullMethodName   = "/ddq.v1.ScheduleService/CancelBackfill"
 	ScheduleService_PreviewSchedule_FullMethodName  = "/ddq.v1.ScheduleService/PreviewSchedule"
+	ScheduleService_Forecast_FullMethodName         = "/ddq.v1.ScheduleService/Forecast"
+	ScheduleService_DryRun_FullMethodName           = "/ddq.v1.ScheduleService/DryRun"
 	ScheduleService_PutCalendar_FullMethodName      = "/ddq.v1.ScheduleService/PutCalendar"
 	ScheduleService_GetCalendar_FullMethodName      = "/ddq.v1.ScheduleService/GetCalendar"
 	ScheduleService_ListCalendars_FullMethodName    = "/ddq.v1.ScheduleService/ListCalendars"
@@ -67,6 +69,14 @@ type ScheduleServiceClient interface {
 	CancelBackfill(ctx context.Context, in *CancelBackfillRequest, opts ...grpc.CallOption) (*CancelBackfillResponse, error)
 	// PreviewSchedule names occurrences to come. It stores nothing.
 	PreviewSchedule(ctx context.Context, in *PreviewScheduleRequest, opts ...grpc.CallOption) (*PreviewScheduleResponse, error)
+	// Forecast counts what is due in a range, bucket by bucket: tasks that wait, and those
+	// that schedules are to make. Without a topic it is of all topics.
+	Forecast(ctx context.Context, in *ForecastRequest, opts ...grpc.CallOption) (*ForecastResponse, error)
+	// DryRun pages through the runs that the schedules of a topic would make, with the ids of
+	// their tasks. It stores nothing. It goes by what is known: that runs end as soon as they
+	// are due, those of audiences with their window, that the topic takes their tasks, and that
+	// nothing is edited.
+	DryRun(ctx context.Context, in *DryRunRequest, opts ...grpc.CallOption) (*DryRunResponse, error)
 	// PutCalendar creates a calendar, or changes it. All nodes know it within two seconds.
 	// It counts when a run is made, so one that was made ahead of it stays.
 	PutCalendar(ctx context.Context, in *PutCalendarRequest, opts ...grpc.CallOption) (*PutCalendarResponse, error)
@@ -194,6 +204,26 @@ func (c *scheduleServiceClient) PreviewSchedule(ctx context.Context, in *Preview
 	return out, nil
 }
 
+func (c *scheduleServiceClient) Forecast(ctx context.Context, in *ForecastRequest, opts ...grpc.CallOption) (*ForecastResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForecastResponse)
+	err := c.cc.Invoke(ctx, ScheduleService_Forecast_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *scheduleServiceClient) DryRun(ctx context.Context, in *DryRunRequest, opts ...grpc.CallOption) (*DryRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DryRunResponse)
+	err := c.cc.Invoke(ctx, ScheduleService_DryRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *scheduleServiceClient) PutCalendar(ctx context.Context, in *PutCalendarRequest, opts ...grpc.CallOption) (*PutCalendarResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PutCalendarResponse)
@@ -265,6 +295,14 @@ type ScheduleServiceServer interface {
 	CancelBackfill(context.Context, *CancelBackfillRequest) (*CancelBackfillResponse, error)
 	// PreviewSchedule names occurrences to come. It stores nothing.
 	PreviewSchedule(context.Context, *PreviewScheduleRequest) (*PreviewScheduleResponse, error)
+	// Forecast counts what is due in a range, bucket by bucket: tasks that wait, and those
+	// that schedules are to make. Without a topic it is of all topics.
+	Forecast(context.Context, *ForecastRequest) (*ForecastResponse, error)
+	// DryRun pages through the runs that the schedules of a topic would make, with the ids of
+	// their tasks. It stores nothing. It goes by what is known: that runs end as soon as they
+	// are due, those of audiences with their window, that the topic takes their tasks, and that
+	// nothing is edited.
+	DryRun(context.Context, *DryRunRequest) (*DryRunResponse, error)
 	// PutCalendar creates a calendar, or changes it. All nodes know it within two seconds.
 	// It counts when a run is made, so one that was made ahead of it stays.
 	PutCalendar(context.Context, *PutCalendarRequest) (*PutCalendarResponse, error)
@@ -314,6 +352,12 @@ func (UnimplementedScheduleServiceServer) CancelBackfill(context.Context, *Cance
 }
 func (UnimplementedScheduleServiceServer) PreviewSchedule(context.Context, *PreviewScheduleRequest) (*PreviewScheduleResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PreviewSchedule not implemented")
+}
+func (UnimplementedScheduleServiceServer) Forecast(context.Context, *ForecastRequest) (*ForecastResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Forecast not implemented")
+}
+func (UnimplementedScheduleServiceServer) DryRun(context.Context, *DryRunRequest) (*DryRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DryRun not implemented")
 }
 func (UnimplementedScheduleServiceServer) PutCalendar(context.Context, *PutCalendarRequest) (*PutCalendarResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PutCalendar not implemented")
@@ -546,6 +590,42 @@ func _ScheduleService_PreviewSchedule_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ScheduleService_Forecast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForecastRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheduleServiceServer).Forecast(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ScheduleService_Forecast_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheduleServiceServer).Forecast(ctx, req.(*ForecastRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ScheduleService_DryRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DryRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheduleServiceServer).DryRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ScheduleService_DryRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheduleServiceServer).DryRun(ctx, req.(*DryRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ScheduleService_PutCalendar_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PutCalendarRequest)
 	if err := dec(in); err != nil {
@@ -668,6 +748,14 @@ var ScheduleService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PreviewSchedule",
 			Handler:    _ScheduleService_PreviewSchedule_Handler,
+		},
+		{
+			MethodName: "Forecast",
+			Handler:    _ScheduleService_Forecast_Handler,
+		},
+		{
+			MethodName: "DryRun",
+			Handler:    _ScheduleService_DryRun_Handler,
 		},
 		{
 			MethodName: "PutCalendar",

@@ -22,6 +22,78 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type StepState int32
+
+const (
+	StepState_STEP_STATE_UNSPECIFIED StepState = 0
+	// For the steps of after.
+	StepState_STEP_STATE_WAITING StepState = 1
+	// Its task exists; or it is a wait or a child that is not over.
+	StepState_STEP_STATE_MADE        StepState = 2
+	StepState_STEP_STATE_DONE        StepState = 3
+	StepState_STEP_STATE_FAILED      StepState = 4
+	StepState_STEP_STATE_CANCELLED   StepState = 5
+	StepState_STEP_STATE_SKIPPED     StepState = 6
+	StepState_STEP_STATE_UNDOING     StepState = 7
+	StepState_STEP_STATE_UNDONE      StepState = 8
+	StepState_STEP_STATE_UNDO_FAILED StepState = 9
+)
+
+// Enum value maps for StepState.
+var (
+	StepState_name = map[int32]string{
+		0: "STEP_STATE_UNSPECIFIED",
+		1: "STEP_STATE_WAITING",
+		2: "STEP_STATE_MADE",
+		3: "STEP_STATE_DONE",
+		4: "STEP_STATE_FAILED",
+		5: "STEP_STATE_CANCELLED",
+		6: "STEP_STATE_SKIPPED",
+		7: "STEP_STATE_UNDOING",
+		8: "STEP_STATE_UNDONE",
+		9: "STEP_STATE_UNDO_FAILED",
+	}
+	StepState_value = map[string]int32{
+		"STEP_STATE_UNSPECIFIED": 0,
+		"STEP_STATE_WAITING":     1,
+		"STEP_STATE_MADE":        2,
+		"STEP_STATE_DONE":        3,
+		"STEP_STATE_FAILED":      4,
+		"STEP_STATE_CANCELLED":   5,
+		"STEP_STATE_SKIPPED":     6,
+		"STEP_STATE_UNDOING":     7,
+		"STEP_STATE_UNDONE":      8,
+		"STEP_STATE_UNDO_FAILED": 9,
+	}
+)
+
+func (x StepState) Enum() *StepState {
+	p := new(StepState)
+	*p = x
+	return p
+}
+
+func (x StepState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StepState) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_task_proto_enumTypes[0].Descriptor()
+}
+
+func (StepState) Type() protoreflect.EnumType {
+	return &file_ddq_v1_task_proto_enumTypes[0]
+}
+
+func (x StepState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StepState.Descriptor instead.
+func (StepState) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{0}
+}
+
 type AttemptOutcome int32
 
 const (
@@ -68,11 +140,11 @@ func (x AttemptOutcome) String() string {
 }
 
 func (AttemptOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[0].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
 }
 
 func (AttemptOutcome) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[0]
+	return &file_ddq_v1_task_proto_enumTypes[1]
 }
 
 func (x AttemptOutcome) Number() protoreflect.EnumNumber {
@@ -81,7 +153,7 @@ func (x AttemptOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AttemptOutcome.Descriptor instead.
 func (AttemptOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
 }
 
 type WaitingFor int32
@@ -122,11 +194,11 @@ func (x WaitingFor) String() string {
 }
 
 func (WaitingFor) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
 }
 
 func (WaitingFor) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[1]
+	return &file_ddq_v1_task_proto_enumTypes[2]
 }
 
 func (x WaitingFor) Number() protoreflect.EnumNumber {
@@ -135,7 +207,7 @@ func (x WaitingFor) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WaitingFor.Descriptor instead.
 func (WaitingFor) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 type TaskState int32
@@ -193,11 +265,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[3].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[2]
+	return &file_ddq_v1_task_proto_enumTypes[3]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -206,7 +278,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 type DeadReason int32
@@ -227,6 +299,9 @@ const (
 	DeadReason_DEAD_REASON_RATE_LIMITED DeadReason = 6
 	// Its cancellation was asked for while it ran, and it did not end with success.
 	DeadReason_DEAD_REASON_CANCELLED DeadReason = 8
+	// An ack of a task of this topic enqueued it, and the topic that it was for refuses it for
+	// good. It is not stored as a task: it can be requeued and deleted, and GetTask does not find it.
+	DeadReason_DEAD_REASON_UNDELIVERABLE DeadReason = 9
 )
 
 // Enum value maps for DeadReason.
@@ -240,16 +315,18 @@ var (
 		5: "DEAD_REASON_HOLD_EXPIRED",
 		6: "DEAD_REASON_RATE_LIMITED",
 		8: "DEAD_REASON_CANCELLED",
+		9: "DEAD_REASON_UNDELIVERABLE",
 	}
 	DeadReason_value = map[string]int32{
-		"DEAD_REASON_UNSPECIFIED":  0,
-		"DEAD_REASON_MAX_RETRIES":  1,
-		"DEAD_REASON_PERMANENT":    2,
-		"DEAD_REASON_EXPIRED":      3,
-		"DEAD_REASON_CORRUPT":      4,
-		"DEAD_REASON_HOLD_EXPIRED": 5,
-		"DEAD_REASON_RATE_LIMITED": 6,
-		"DEAD_REASON_CANCELLED":    8,
+		"DEAD_REASON_UNSPECIFIED":   0,
+		"DEAD_REASON_MAX_RETRIES":   1,
+		"DEAD_REASON_PERMANENT":     2,
+		"DEAD_REASON_EXPIRED":       3,
+		"DEAD_REASON_CORRUPT":       4,
+		"DEAD_REASON_HOLD_EXPIRED":  5,
+		"DEAD_REASON_RATE_LIMITED":  6,
+		"DEAD_REASON_CANCELLED":     8,
+		"DEAD_REASON_UNDELIVERABLE": 9,
 	}
 )
 
@@ -264,11 +341,11 @@ func (x DeadReason) String() string {
 }
 
 func (DeadReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[3].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[4].Descriptor()
 }
 
 func (DeadReason) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[3]
+	return &file_ddq_v1_task_proto_enumTypes[4]
 }
 
 func (x DeadReason) Number() protoreflect.EnumNumber {
@@ -277,7 +354,7 @@ func (x DeadReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeadReason.Descriptor instead.
 func (DeadReason) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 type BackoffKind int32
@@ -319,11 +396,11 @@ func (x BackoffKind) String() string {
 }
 
 func (BackoffKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[4].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[5].Descriptor()
 }
 
 func (BackoffKind) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[4]
+	return &file_ddq_v1_task_proto_enumTypes[5]
 }
 
 func (x BackoffKind) Number() protoreflect.EnumNumber {
@@ -332,7 +409,7 @@ func (x BackoffKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BackoffKind.Descriptor instead.
 func (BackoffKind) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{5}
 }
 
 // Task is one unit of delayed work.
@@ -406,7 +483,16 @@ type Task struct {
 	Recipient     string `protobuf:"bytes,39,opt,name=recipient,proto3" json:"recipient,omitempty"`
 	RecipientData []byte `protobuf:"bytes,40,opt,name=recipient_data,json=recipientData,proto3" json:"recipient_data,omitempty"`
 	// The caller may not see the payload, the result and the recipient_data: they are empty.
-	Masked        bool `protobuf:"varint,45,opt,name=masked,proto3" json:"masked,omitempty"`
+	Masked bool `protobuf:"varint,45,opt,name=masked,proto3" json:"masked,omitempty"`
+	// The step of a workflow that it is; unset of others.
+	Step *TaskStep `protobuf:"bytes,50,opt,name=step,proto3" json:"step,omitempty"`
+	// How the steps ended that it waited for, and what they returned; of an undo, its step.
+	Inputs []*StepInput `protobuf:"bytes,51,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	// The results of inputs are left out, because they have more than 1 MiB together:
+	// GetStepResults has them.
+	InputsCut bool `protobuf:"varint,52,opt,name=inputs_cut,json=inputsCut,proto3" json:"inputs_cut,omitempty"`
+	// The task whose ack enqueued it; unset of others.
+	Cause         *TaskCause `protobuf:"bytes,53,opt,name=cause,proto3" json:"cause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -693,6 +779,282 @@ func (x *Task) GetMasked() bool {
 	return false
 }
 
+func (x *Task) GetStep() *TaskStep {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *Task) GetInputs() []*StepInput {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *Task) GetInputsCut() bool {
+	if x != nil {
+		return x.InputsCut
+	}
+	return false
+}
+
+func (x *Task) GetCause() *TaskCause {
+	if x != nil {
+		return x.Cause
+	}
+	return nil
+}
+
+// TaskCause names the task whose ack enqueued another one.
+type TaskCause struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskCause) Reset() {
+	*x = TaskCause{}
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskCause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskCause) ProtoMessage() {}
+
+func (x *TaskCause) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskCause.ProtoReflect.Descriptor instead.
+func (*TaskCause) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TaskCause) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *TaskCause) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// TaskStep says which step of which workflow a task is.
+type TaskStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the workflow. Its topic is the task's unless workflow_topic says another.
+	Workflow      string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	WorkflowTopic string `protobuf:"bytes,2,opt,name=workflow_topic,json=workflowTopic,proto3" json:"workflow_topic,omitempty"`
+	// What kind of workflow it is; may be empty.
+	WorkflowName string `protobuf:"bytes,3,opt,name=workflow_name,json=workflowName,proto3" json:"workflow_name,omitempty"`
+	Name         string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// From 1; 0: the step has no copies.
+	Copy int32 `protobuf:"varint,5,opt,name=copy,proto3" json:"copy,omitempty"`
+	// Which making of the step it is, from 1.
+	Try int32 `protobuf:"varint,6,opt,name=try,proto3" json:"try,omitempty"`
+	// 1, and one more each time that the workflow began again.
+	Starts int32 `protobuf:"varint,7,opt,name=starts,proto3" json:"starts,omitempty"`
+	// It compensates the step.
+	Undo bool `protobuf:"varint,8,opt,name=undo,proto3" json:"undo,omitempty"`
+	// Of the workflow, if the step asked for it.
+	Input         []byte `protobuf:"bytes,9,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskStep) Reset() {
+	*x = TaskStep{}
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskStep) ProtoMessage() {}
+
+func (x *TaskStep) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskStep.ProtoReflect.Descriptor instead.
+func (*TaskStep) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TaskStep) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *TaskStep) GetWorkflowTopic() string {
+	if x != nil {
+		return x.WorkflowTopic
+	}
+	return ""
+}
+
+func (x *TaskStep) GetWorkflowName() string {
+	if x != nil {
+		return x.WorkflowName
+	}
+	return ""
+}
+
+func (x *TaskStep) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TaskStep) GetCopy() int32 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *TaskStep) GetTry() int32 {
+	if x != nil {
+		return x.Try
+	}
+	return 0
+}
+
+func (x *TaskStep) GetStarts() int32 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+func (x *TaskStep) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
+func (x *TaskStep) GetInput() []byte {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+// StepInput is how a step, or a copy of one, ended, and what it returned.
+type StepInput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Step  string                 `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
+	// From 1; 0: the step has no copies.
+	Copy   int32     `protobuf:"varint,2,opt,name=copy,proto3" json:"copy,omitempty"`
+	State  StepState `protobuf:"varint,3,opt,name=state,proto3,enum=ddq.v1.StepState" json:"state,omitempty"`
+	Result []byte    `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	// Of the result, also when that was left out.
+	Size          int64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepInput) Reset() {
+	*x = StepInput{}
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepInput) ProtoMessage() {}
+
+func (x *StepInput) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepInput.ProtoReflect.Descriptor instead.
+func (*StepInput) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *StepInput) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *StepInput) GetCopy() int32 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *StepInput) GetState() StepState {
+	if x != nil {
+		return x.State
+	}
+	return StepState_STEP_STATE_UNSPECIFIED
+}
+
+func (x *StepInput) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *StepInput) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // Attempt is one delivery of a task.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -714,7 +1076,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -726,7 +1088,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -739,7 +1101,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -802,7 +1164,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +1176,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +1189,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Attribute) GetKey() string {
@@ -868,7 +1230,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1242,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1255,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Backoff) GetKind() BackoffKind {
@@ -946,7 +1308,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_ddq_v1_task_proto_msgTypes[4]
+	mi := &file_ddq_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1320,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[4]
+	mi := &file_ddq_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1333,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Error) GetCode() int32 {
@@ -1027,7 +1389,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcb\v\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\f\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -1075,7 +1437,31 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x0foccurrence_time\x18& \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\x12\x1c\n" +
 	"\trecipient\x18' \x01(\tR\trecipient\x12%\n" +
 	"\x0erecipient_data\x18( \x01(\fR\rrecipientData\x12\x16\n" +
-	"\x06masked\x18- \x01(\bR\x06masked\"\x87\x02\n" +
+	"\x06masked\x18- \x01(\bR\x06masked\x12$\n" +
+	"\x04step\x182 \x01(\v2\x10.ddq.v1.TaskStepR\x04step\x12)\n" +
+	"\x06inputs\x183 \x03(\v2\x11.ddq.v1.StepInputR\x06inputs\x12\x1d\n" +
+	"\n" +
+	"inputs_cut\x184 \x01(\bR\tinputsCut\x12'\n" +
+	"\x05cause\x185 \x01(\v2\x11.ddq.v1.TaskCauseR\x05cause\"1\n" +
+	"\tTaskCause\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"\xee\x01\n" +
+	"\bTaskStep\x12\x1a\n" +
+	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12%\n" +
+	"\x0eworkflow_topic\x18\x02 \x01(\tR\rworkflowTopic\x12#\n" +
+	"\rworkflow_name\x18\x03 \x01(\tR\fworkflowName\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x12\n" +
+	"\x04copy\x18\x05 \x01(\x05R\x04copy\x12\x10\n" +
+	"\x03try\x18\x06 \x01(\x05R\x03try\x12\x16\n" +
+	"\x06starts\x18\a \x01(\x05R\x06starts\x12\x12\n" +
+	"\x04undo\x18\b \x01(\bR\x04undo\x12\x14\n" +
+	"\x05input\x18\t \x01(\fR\x05input\"\x88\x01\n" +
+	"\tStepInput\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\tR\x04step\x12\x12\n" +
+	"\x04copy\x18\x02 \x01(\x05R\x04copy\x12'\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.StepStateR\x05state\x12\x16\n" +
+	"\x06result\x18\x04 \x01(\fR\x06result\x12\x12\n" +
+	"\x04size\x18\x05 \x01(\x03R\x04size\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
@@ -1100,7 +1486,18 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12$\n" +
 	"\x0eretry_after_ms\x18\x05 \x01(\x03R\fretryAfterMs\x12'\n" +
 	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x12\x0e\n" +
-	"\x02id\x18\x10 \x01(\tR\x02id*\xc7\x01\n" +
+	"\x02id\x18\x10 \x01(\tR\x02id*\xfd\x01\n" +
+	"\tStepState\x12\x1a\n" +
+	"\x16STEP_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12STEP_STATE_WAITING\x10\x01\x12\x13\n" +
+	"\x0fSTEP_STATE_MADE\x10\x02\x12\x13\n" +
+	"\x0fSTEP_STATE_DONE\x10\x03\x12\x15\n" +
+	"\x11STEP_STATE_FAILED\x10\x04\x12\x18\n" +
+	"\x14STEP_STATE_CANCELLED\x10\x05\x12\x16\n" +
+	"\x12STEP_STATE_SKIPPED\x10\x06\x12\x16\n" +
+	"\x12STEP_STATE_UNDOING\x10\a\x12\x15\n" +
+	"\x11STEP_STATE_UNDONE\x10\b\x12\x1a\n" +
+	"\x16STEP_STATE_UNDO_FAILED\x10\t*\xc7\x01\n" +
 	"\x0eAttemptOutcome\x12\x1f\n" +
 	"\x1bATTEMPT_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15ATTEMPT_OUTCOME_ACKED\x10\x01\x12\x1a\n" +
@@ -1122,7 +1519,7 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x13TASK_STATE_RETRYING\x10\x04\x12\x13\n" +
 	"\x0fTASK_STATE_DONE\x10\x05\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\x06\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\a*\xea\x01\n" +
+	"\x12TASK_STATE_EXPIRED\x10\a*\x89\x02\n" +
 	"\n" +
 	"DeadReason\x12\x1b\n" +
 	"\x17DEAD_REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -1132,7 +1529,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x13DEAD_REASON_CORRUPT\x10\x04\x12\x1c\n" +
 	"\x18DEAD_REASON_HOLD_EXPIRED\x10\x05\x12\x1c\n" +
 	"\x18DEAD_REASON_RATE_LIMITED\x10\x06\x12\x19\n" +
-	"\x15DEAD_REASON_CANCELLED\x10\b*\x96\x01\n" +
+	"\x15DEAD_REASON_CANCELLED\x10\b\x12\x1d\n" +
+	"\x19DEAD_REASON_UNDELIVERABLE\x10\t*\x96\x01\n" +
 	"\vBackoffKind\x12\x1c\n" +
 	"\x18BACKOFF_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12BACKOFF_KIND_FIXED\x10\x01\x12\x17\n" +
@@ -1152,45 +1550,53 @@ func file_ddq_v1_task_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_task_proto_rawDescData
 }
 
-var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_ddq_v1_task_proto_goTypes = []any{
-	(AttemptOutcome)(0),           // 0: ddq.v1.AttemptOutcome
-	(WaitingFor)(0),               // 1: ddq.v1.WaitingFor
-	(TaskState)(0),                // 2: ddq.v1.TaskState
-	(DeadReason)(0),               // 3: ddq.v1.DeadReason
-	(BackoffKind)(0),              // 4: ddq.v1.BackoffKind
-	(*Task)(nil),                  // 5: ddq.v1.Task
-	(*Attempt)(nil),               // 6: ddq.v1.Attempt
-	(*Attribute)(nil),             // 7: ddq.v1.Attribute
-	(*Backoff)(nil),               // 8: ddq.v1.Backoff
-	(*Error)(nil),                 // 9: ddq.v1.Error
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(StepState)(0),                // 0: ddq.v1.StepState
+	(AttemptOutcome)(0),           // 1: ddq.v1.AttemptOutcome
+	(WaitingFor)(0),               // 2: ddq.v1.WaitingFor
+	(TaskState)(0),                // 3: ddq.v1.TaskState
+	(DeadReason)(0),               // 4: ddq.v1.DeadReason
+	(BackoffKind)(0),              // 5: ddq.v1.BackoffKind
+	(*Task)(nil),                  // 6: ddq.v1.Task
+	(*TaskCause)(nil),             // 7: ddq.v1.TaskCause
+	(*TaskStep)(nil),              // 8: ddq.v1.TaskStep
+	(*StepInput)(nil),             // 9: ddq.v1.StepInput
+	(*Attempt)(nil),               // 10: ddq.v1.Attempt
+	(*Attribute)(nil),             // 11: ddq.v1.Attribute
+	(*Backoff)(nil),               // 12: ddq.v1.Backoff
+	(*Error)(nil),                 // 13: ddq.v1.Error
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_ddq_v1_task_proto_depIdxs = []int32{
-	10, // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
-	10, // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	7,  // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
-	2,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
-	10, // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
-	8,  // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
-	3,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
-	10, // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
-	10, // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
-	1,  // 9: ddq.v1.Task.waiting_for:type_name -> ddq.v1.WaitingFor
-	10, // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
-	6,  // 11: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
-	10, // 12: ddq.v1.Task.occurrence_time:type_name -> google.protobuf.Timestamp
-	10, // 13: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	10, // 14: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	0,  // 15: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
-	4,  // 16: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
-	2,  // 17: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	14, // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
+	14, // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	11, // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
+	3,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
+	14, // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
+	12, // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
+	4,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
+	14, // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
+	14, // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
+	2,  // 9: ddq.v1.Task.waiting_for:type_name -> ddq.v1.WaitingFor
+	14, // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
+	10, // 11: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
+	14, // 12: ddq.v1.Task.occurrence_time:type_name -> google.protobuf.Timestamp
+	8,  // 13: ddq.v1.Task.step:type_name -> ddq.v1.TaskStep
+	9,  // 14: ddq.v1.Task.inputs:type_name -> ddq.v1.StepInput
+	7,  // 15: ddq.v1.Task.cause:type_name -> ddq.v1.TaskCause
+	0,  // 16: ddq.v1.StepInput.state:type_name -> ddq.v1.StepState
+	14, // 17: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	14, // 18: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	1,  // 19: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
+	5,  // 20: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
+	3,  // 21: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_task_proto_init() }
@@ -1203,8 +1609,8 @@ func file_ddq_v1_task_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_task_proto_rawDesc), len(file_ddq_v1_task_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   5,
+			NumEnums:      6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

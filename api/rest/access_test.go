@@ -3,6 +3,7 @@ package rest
 import (
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -12,20 +13,25 @@ import (
 	"github.com/ddq-io/ddq/store/memstore"
 )
 
-// Where callers have to say who they are, every route asks: those that are transcoded, those
-// that are written by hand, and those beside the API.
-func TestEveryRouteAsksWhoCalls(t *testing.T) {
-	_, root, _ := auth.NewToken()
+// newAskingRig serves callers that say who they are, and returns the header of who may do all.
+func newAskingRig(t *testing.T) (r *rig, root string) {
+	t.Helper()
+	_, secret, _ := auth.NewToken()
 	st := memstore.New()
-	who, err := access.New(access.Config{On: true, Root: root, Node: "node"}, st, slog.New(slog.DiscardHandler))
+	who, err := access.New(access.Config{On: true, Root: secret, Node: "node", Failures: 1}, st, slog.New(slog.DiscardHandler))
 	must(t, err)
 	who.Start(t.Context())
 	t.Cleanup(who.Stop)
 	s, port, url := serve(t, st, Config{}, who)
-	r := &rig{T: t, url: url, server: s, port: port}
-	must(t, port.Route("/metrics", Rule{Call: ddqv1.AdminService_DescribeServer_FullMethodName}, http.NotFoundHandler()))
-	must(t, port.Route("/healthz", Rule{Public: true}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
-	as := "Authorization: Bearer " + root.Reveal()
+	return &rig{T: t, url: url, server: s, port: port}, bearer(secret.Reveal())
+}
+
+// Where callers have to say who they are, every route asks: those that are transcoded, those
+// that are written by hand, and those beside the API.
+func TestEveryRouteAsksWhoCalls(t *testing.T) {
+	r, as := newAskingRig(t)
+	must(t, r.port.Route("/metrics", Rule{Call: ddqv1.AdminService_DescribeServer_FullMethodName}, http.NotFoundHandler()))
+	must(t, r.port.Route("/healthz", Rule{Public: true}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -35,6 +41,8 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 		{"POST", "/v1/topics/t:take", "", 204},
 		{"GET", "/v1/topics/t/tasks:export", "", 200},
 		{"GET", "/v1/server", "", 200},
+		{"GET", "/v1/whoami", "", 200},
+		{"GET", "/v1/tokens", "", 200},
 		{"GET", "/metrics", "", 404},
 	} {
 		refused := r.do(c.method, c.path, c.body)
@@ -50,4 +58,41 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 	}
 	r.do("GET", "/healthz", "").want(200)
 	r.do("GET", "/v1/openapi.json", "").want(200)
+}
+
+// What is too much is 429, with the time to come back: failures of an address, and calls of a token.
+func TestTooManyCallsAreTold(t *testing.T) {
+	r, root := newAskingRig(t)
+	get := func(addr, header string) *httptest.ResponseRecorder {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/v1/topics", http.NoBody)
+		request.RemoteAddr = addr
+		name, value, _ := strings.Cut(header, ": ")
+		request.Header.Set(name, value)
+		w := httptest.NewRecorder()
+		r.port.ServeHTTP(w, request)
+		return w
+	}
+	tooMany := func(addr, header, reason string) {
+		t.Helper()
+		for range 1000 {
+			w := get(addr, header)
+			if w.Code != http.StatusTooManyRequests {
+				continue
+			}
+			if w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), reason) {
+				t.Errorf("got %v %s", w.Header(), w.Body)
+			}
+			return
+		}
+		t.Errorf("never %s", reason)
+	}
+	tooMany("192.0.2.1:5000", "Authorization: Bearer x", "TOO_MANY_FAILURES")
+	if w := get("192.0.2.1:5000", root); w.Code != http.StatusOK {
+		t.Errorf("who is known, from that address: %d %s", w.Code, w.Body)
+	}
+	if w := get("192.0.2.2:5000", "Authorization: Bearer x"); w.Code != http.StatusUnauthorized {
+		t.Errorf("another address: %d %s", w.Code, w.Body)
+	}
+	slow := makeToken(r, "/v1/tokens", `{"name":"x","calls_per_second":1,"grants":[{"verbs":["viewer"],"topics":"mail"}]}`, root)
+	tooMany("192.0.2.1:5000", bearer(slow.Secret), "RATE_LIMITED")
 }

@@ -41,6 +41,8 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	case *ddqv1.CreateAudienceResponse:
 		w.Header().Set("Location", Prefix+"audiences/"+url.PathEscape(a.GetAudience().GetName()))
 		w.WriteHeader(http.StatusCreated)
+	case *ddqv1.CreateTokenResponse, *ddqv1.RotateTokenResponse:
+		w.WriteHeader(http.StatusCreated)
 	case *ddqv1.PutScheduleResponse:
 		tag(w, a.Version)
 		if a.Outcome == ddqv1.PutOutcome_PUT_OUTCOME_CREATED {
@@ -52,7 +54,12 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 		tag(w, a.GetSchedule().GetVersion())
 	case *ddqv1.ResumeScheduleResponse:
 		tag(w, a.GetSchedule().GetVersion())
-	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse, *ddqv1.DeleteScheduleResponse, *ddqv1.DeleteAudienceResponse:
+	case *ddqv1.SubmitWorkflowResponse:
+		submitted(w, a)
+	case *ddqv1.WaitWorkflowResponse:
+		w.Header().Set("Ddq-Settled", strconv.FormatBool(a.Ended))
+	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse, *ddqv1.DeleteScheduleResponse, *ddqv1.DeleteAudienceResponse,
+		*ddqv1.DeleteWorkflowResponse, *ddqv1.RevokeTokenResponse, *ddqv1.DeleteBindingResponse:
 		w.WriteHeader(http.StatusNoContent)
 	case *ddqv1.CancelTaskResponse:
 		return cancelled(w, a)
@@ -70,6 +77,13 @@ func taskPath(topic, id string) string {
 
 func enqueued(w http.ResponseWriter, a *ddqv1.EnqueueResponse) {
 	w.Header().Set("Location", taskPath(a.Topic, a.Id))
+	if !a.Deduplicated {
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+func submitted(w http.ResponseWriter, a *ddqv1.SubmitWorkflowResponse) {
+	w.Header().Set("Location", Prefix+"topics/"+url.PathEscape(a.Topic)+"/workflows/"+url.PathEscape(a.Id))
 	if !a.Deduplicated {
 		w.WriteHeader(http.StatusAccepted)
 	}

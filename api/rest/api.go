@@ -64,10 +64,12 @@ func (a *api) byHand() error {
 // learn makes the gateway serve the bindings, in the order of services.
 func (a *api) learn(conn grpc.ClientConnInterface) error {
 	return errors.Join(
+		gateway.RegisterAccessServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAccessServiceClient(conn)),
 		gateway.RegisterAdminServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAdminServiceClient(conn)),
 		gateway.RegisterDelayQueueServiceHandlerClient(context.Background(), a.mux, ddqv1.NewDelayQueueServiceClient(conn)),
 		gateway.RegisterAudienceServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAudienceServiceClient(conn)),
 		gateway.RegisterScheduleServiceHandlerClient(context.Background(), a.mux, ddqv1.NewScheduleServiceClient(conn)),
+		gateway.RegisterWorkflowServiceHandlerClient(context.Background(), a.mux, ddqv1.NewWorkflowServiceClient(conn)),
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLifeOfATask(t *testing.T) {
@@ -265,7 +266,7 @@ func TestMethodsOfPaths(t *testing.T) {
 func TestSchedules(t *testing.T) {
 	r := newRig(t, Config{})
 	nightly := "/v1/topics/t/schedules/nightly%2Fa"
-	timetable := `"timetable":{"entries":[{"cron":"0 3 * * *"}],"zone":"Europe/Berlin"}`
+	timetable := `"timetable":{"entries":[{"cron":"0 3,15 * * *"}],"zone":"Europe/Berlin"}`
 	made := r.do("PUT", nightly, `{`+timetable+`,"task":{"payload":"aGk="}}`).want(201)
 	if made.header.Get("ETag") != `"v1"` {
 		t.Errorf("ETag %q", made.header.Get("ETag"))
@@ -290,6 +291,20 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("previewed %s", ahead.body)
 		}
 	}
+	hour := time.Now().UTC().Truncate(time.Hour) // of 25 the next run is in one, whatever the time is
+	span := fmt.Sprintf("bucket_ms=3600000&from=%s&to=%s", hour.Format(time.RFC3339), hour.Add(25*time.Hour).Format(time.RFC3339))
+	for _, path := range []string{"/v1/forecast?" + span, "/v1/topics/t:forecast?" + span} {
+		f := r.do("GET", path, "").want(200)
+		if next, _ := f.field("next").([]any); len(next) != 25 || !strings.Contains(string(f.body), `"1"`) || f.field("exact") != true {
+			t.Errorf("%s: %s", path, f.body)
+		}
+	}
+	r.do("GET", "/v1/forecast?bucket_ms=5", "").problem(400, "OUT_OF_RANGE_FIELD")
+	to := time.Now().Add(49 * time.Hour).UTC().Format(time.RFC3339)
+	if runs, _ := r.do("GET", "/v1/topics/t/schedules:dryrun?to="+to, "").want(200).field("runs").([]any); len(runs) < 2 {
+		t.Errorf("a dry run of two days has %v", runs)
+	}
+	r.do("GET", "/v1/topics/t/schedules:dryrun", "").problem(400, "BAD_TIME")
 	r.do("POST", nightly+":pause", `{"by":"ann"}`).want(200)
 	r.do("POST", nightly+":resume", "").want(200)
 	r.do("DELETE", nightly, "", `If-Match: "v99"`).problem(412, "VERSION_MISMATCH")
@@ -316,8 +331,45 @@ func TestAudiences(t *testing.T) {
 	r.do("POST", "/v1/audiences/users/recipients:delete", `{"ids":["ann"]}`).want(200)
 	r.do("GET", "/v1/audiences/users", "").want(200)
 	r.do("GET", "/v1/audiences", "").want(200)
+	if got := r.do("POST", "/v1/audiences/users:preview", `{"target":{"window_ms":"60000"}}`).want(200); got.field("preview.exact") != true {
+		t.Errorf("got %s", got.body)
+	}
+	r.do("GET", "/v1/audiences/users/runs", "").want(200)
+	r.do("GET", "/v1/audiences/users/runs/x", "").problem(404, "NO_RUN")
+	r.do("POST", "/v1/audiences/users/runs/x:cancel", "").problem(404, "NO_RUN")
+	r.do("GET", "/v1/audiences/nobody/runs", "").problem(404, "NO_AUDIENCE")
 	r.do("DELETE", "/v1/audiences/users", "").want(204)
 	if got := r.do("GET", "/v1/audiences/users", ""); got.status != http.StatusNotFound {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
+}
+
+func TestWorkflow(t *testing.T) {
+	r := newRig(t, Config{})
+	const order = "/v1/topics/orders/workflows/order%2d17"
+	sent := `{"id":"order-17","name":"order","steps":[{"name":"charge"},{"name":"approve","wait":{"signal":"approve"}},{"name":"ship","after":[{"step":"charge"},{"step":"approve"}]}]}`
+	made := r.do("POST", "/v1/topics/orders/workflows", sent).want(202)
+	if made.header.Get("Location") != "/v1/topics/orders/workflows/order-17" {
+		t.Errorf("got %v", made.header)
+	}
+	r.do("POST", "/v1/topics/orders/workflows", sent).want(200)
+	if steps, _ := r.do("GET", order+"?view=WORKFLOW_VIEW_STEPS", "").want(200).field("steps").([]any); len(steps) != 3 {
+		t.Errorf("%d steps", len(steps))
+	}
+	r.do("POST", order+":signal", `{"signal":"approve","payload":"YWRh"}`).want(200)
+	r.do("POST", order+":pause", "").want(200)
+	r.do("POST", order+":resume", "").want(200)
+	r.do("POST", order+":retry", "").problem(409, "NOTHING_TO_RETRY")
+	r.do("GET", order+"/steps?state=STEP_STATE_WAITING", "").want(200)
+	r.do("GET", order+"/steps/approve/results", "").want(200)
+	r.do("POST", order+"/steps/ship:skip", `{"result":"eA=="}`).want(200)
+	if got := r.do("GET", order+":wait", "").want(200).header.Get("Ddq-Settled"); got != "false" {
+		t.Errorf("it is settled: %s", got)
+	}
+	r.do("POST", order+":cancel", `{"wait_ms":"5000"}`).want(200)
+	if listed, _ := r.do("GET", "/v1/topics/orders/workflows?state=WORKFLOW_STATE_CANCELLED", "").want(200).field("workflows").([]any); len(listed) != 1 {
+		t.Errorf("listed: %v", listed)
+	}
+	r.do("DELETE", order, "").want(204)
+	r.do("GET", order, "").problem(404, "NO_WORKFLOW")
 }

@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/api/codec"
@@ -137,7 +139,7 @@ func BenchmarkImport(b *testing.B) {
 // What a poll that waits takes of the server's memory. The clients are bare connections.
 func BenchmarkIdlePolls(b *testing.B) {
 	const polls = 5000
-	_, _, url := serve(b, memstore.New(), Config{}, nil)
+	s, _, url := serve(b, memstore.New(), Config{}, nil)
 	address := strings.TrimPrefix(url, "http://")
 	for range b.N {
 		before := inUse()
@@ -149,12 +151,12 @@ func BenchmarkIdlePolls(b *testing.B) {
 			must(b, err)
 			conns[i] = conn
 		}
-		time.Sleep(2 * time.Second) // until they wait
+		awaitPolls(b, s, polls)
 		b.ReportMetric(float64(inUse()-before)/polls, "B/poll")
 		for _, conn := range conns {
 			conn.Close()
 		}
-		time.Sleep(time.Second)
+		awaitPolls(b, s, 0)
 	}
 }
 
@@ -176,7 +178,7 @@ func BenchmarkTakeLateness(b *testing.B) {
 	b.Run("rest", func(b *testing.B) {
 		s, _, url := serve(b, memstore.New(), Config{}, nil)
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-		lateness(b, ddqv1.NewDelayQueueServiceClient(s.Channel()), func(ctx context.Context) (due time.Time, err error) {
+		lateness(b, s, func(ctx context.Context) (due time.Time, err error) {
 			asked, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/topics/t:take?wait=10s", nil)
 			if err != nil {
 				return due, err
@@ -193,7 +195,7 @@ func BenchmarkTakeLateness(b *testing.B) {
 	b.Run("grpc", func(b *testing.B) {
 		s, _, _ := serve(b, memstore.New(), Config{}, nil)
 		client := dialGRPC(b, s)
-		lateness(b, ddqv1.NewDelayQueueServiceClient(s.Channel()), func(ctx context.Context) (due time.Time, err error) {
+		lateness(b, s, func(ctx context.Context) (due time.Time, err error) {
 			held, err := client.Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "t", WaitMs: 10_000})
 			if err != nil || len(held.Deliveries) == 0 {
 				return due, err
@@ -203,12 +205,29 @@ func BenchmarkTakeLateness(b *testing.B) {
 	})
 }
 
-func lateness(b *testing.B, producer ddqv1.DelayQueueServiceClient, take func(context.Context) (time.Time, error)) {
+// awaitPolls waits until topic t has n polls. Only the topic's answer tells.
+func awaitPolls(b *testing.B, s *server.Server, n int) {
 	b.Helper()
+	admin := ddqv1.NewAdminServiceClient(s.Channel())
+	for {
+		topic, err := admin.DescribeTopic(b.Context(), &ddqv1.DescribeTopicRequest{Name: "t"})
+		if status.Code(err) != codes.NotFound { // the first poll makes it
+			must(b, err)
+			if int(topic.GetSubscriptions()) == n {
+				return
+			}
+		}
+	}
+}
+
+func lateness(b *testing.B, s *server.Server, take func(context.Context) (time.Time, error)) {
+	b.Helper()
+	producer := ddqv1.NewDelayQueueServiceClient(s.Channel())
 	ctx, cancel := context.WithCancel(b.Context())
 	var pollers sync.WaitGroup
 	late := make([]time.Duration, b.N)
 	var taken atomic.Int64
+	all := make(chan struct{})
 	for range 32 {
 		pollers.Go(func() {
 			for ctx.Err() == nil {
@@ -218,20 +237,21 @@ func lateness(b *testing.B, producer ddqv1.DelayQueueServiceClient, take func(co
 				}
 				if i := taken.Add(1); i <= int64(b.N) {
 					late[i-1] = time.Since(due)
+					if i == int64(b.N) {
+						close(all)
+					}
 				}
 			}
 		})
 	}
-	time.Sleep(100 * time.Millisecond)
+	awaitPolls(b, s, 32)
 	b.ResetTimer()
 	for range b.N {
 		_, err := producer.Enqueue(b.Context(), &ddqv1.EnqueueRequest{Topic: "t", When: delay(200 * time.Millisecond)})
 		must(b, err)
 		time.Sleep(time.Until(time.Now().Truncate(time.Millisecond).Add(time.Millisecond)))
 	}
-	for taken.Load() < int64(b.N) {
-		time.Sleep(time.Millisecond)
-	}
+	<-all
 	b.StopTimer()
 	cancel()
 	pollers.Wait()

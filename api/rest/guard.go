@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/auth"
 )
 
 // requestIDHeader names a request, in its answer, in the log and in problems.
@@ -61,10 +64,11 @@ type guard struct {
 	hosts   map[string]bool
 	origins []string
 	cross   *http.CrossOriginProtection
+	own     *http.CrossOriginProtection // of pages: it trusts no origin
 }
 
 func newGuard(config Config, log *slog.Logger) (*guard, error) {
-	g := &guard{log: log, hosts: make(map[string]bool), origins: config.Origins, cross: http.NewCrossOriginProtection()}
+	g := &guard{log: log, hosts: make(map[string]bool), origins: config.Origins, cross: http.NewCrossOriginProtection(), own: http.NewCrossOriginProtection()}
 	for _, host := range config.Hosts {
 		g.hosts[strings.ToLower(strings.TrimSuffix(host, "."))] = true
 	}
@@ -95,14 +99,27 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.HandlerF
 		return
 	}
 	if err := g.cross.Check(r); err != nil {
-		p := refuse(http.StatusForbidden, "CROSS_ORIGIN", "", "pages of other origins may not do that")
-		p.Code = codeNames[codes.PermissionDenied]
-		p.write(w, r)
+		crossOrigin().write(w, r)
 		return
 	}
 	g.allowOrigin(h, r)
 	defer g.recover(w, r)
-	next(w, r)
+	next(w, r.WithContext(auth.WithOrigin(r.Context(), originOf(r))))
+}
+
+// originOf is where a request comes from.
+func originOf(r *http.Request) auth.Origin {
+	addr, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return auth.OriginFrom(nil, r.TLS)
+	}
+	return auth.OriginFrom(net.TCPAddrFromAddrPort(addr), r.TLS)
+}
+
+func crossOrigin() *problem {
+	p := refuse(http.StatusForbidden, "CROSS_ORIGIN", "", "pages of other origins may not do that")
+	p.Code = codeNames[codes.PermissionDenied]
+	return p
 }
 
 // requestID is the caller's when it is a UUID, else a new one.

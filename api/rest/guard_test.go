@@ -163,7 +163,7 @@ func TestEveryCallHasARoute(t *testing.T) {
 func TestRoutesAreTheirOwn(t *testing.T) {
 	r := newRig(t, Config{})
 	names := strings.NewReplacer("{topic}", "t", "{id}", "i", "{name}", "n", "{ack.task_id}", "i", "{nack.task_id}", "i", "{extend.task_id}", "i",
-		"{schedule.topic}", "t", "{schedule.name}", "n", "{existing.topic}", "t", "{existing.name}", "n", "{audience}", "a", "{generation}", "1", "{calendar.name}", "n")
+		"{schedule.topic}", "t", "{schedule.name}", "n", "{existing.topic}", "t", "{existing.name}", "n", "{audience}", "a", "{generation}", "1", "{calendar.name}", "n", "{target.name}", "a")
 	for _, rt := range r.port.api.(*api).routes.all {
 		var reached string
 		a := &api{routes: &routes{by: make(map[string]*route)}}

@@ -21,6 +21,7 @@ type Port struct {
 	api   http.Handler                                                         // nil: not served here
 	open  atomic.Bool                                                          // the server takes calls
 	paths map[string]path
+	pages http.Handler // nil: not served here
 }
 
 type path struct {
@@ -43,6 +44,14 @@ func (p *Port) ServeAPI(conn grpc.ClientConnInterface) (err error) {
 	p.api, err = newAPI(conn)
 	return err
 }
+
+// pagesPrefix is where the paths of pages begin; the root leads there.
+const pagesPrefix = "/ui/"
+
+// ServePages adds pages for people, at paths under /ui/. They ask themselves who wants them. What
+// changes something is taken from these pages only: Config.Origins are for the API, whose callers
+// a browser does not name by itself as it does with cookies.
+func (p *Port) ServePages(h http.Handler) { p.pages = h }
 
 // Open says that the server takes calls.
 func (p *Port) Open() { p.open.Store(true) }
@@ -73,6 +82,10 @@ func (p *Port) dispatch(w http.ResponseWriter, r *http.Request) {
 		p.api.ServeHTTP(w, r)
 		return
 	}
+	if p.pages != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, pagesPrefix) || r.URL.Path+"/" == pagesPrefix) {
+		p.page(w, r)
+		return
+	}
 	to, ok := p.paths[r.URL.Path]
 	switch {
 	case !ok:
@@ -91,6 +104,22 @@ func (p *Port) dispatch(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		to.handler.ServeHTTP(w, r)
+	}
+}
+
+var pageMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost}
+
+func (p *Port) page(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !slices.Contains(pageMethods, r.Method):
+		w.Header().Set("Allow", strings.Join(pageMethods, ", "))
+		noRoute(pageMethods).write(w, r)
+	case !strings.HasPrefix(r.URL.Path, pagesPrefix):
+		http.Redirect(w, r, pagesPrefix, http.StatusFound)
+	case p.guard.own.Check(r) != nil:
+		crossOrigin().write(w, r)
+	default:
+		p.pages.ServeHTTP(w, r)
 	}
 }
 

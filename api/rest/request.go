@@ -42,7 +42,8 @@ func limitBody(w http.ResponseWriter, r *http.Request) *body {
 var optional = []protoreflect.Name{
 	"RetrieveRequest", "AckRequest", "NackRequest", "ExtendRequest", "PromoteTaskRequest", "CancelTaskRequest", "AcquireTokensRequest",
 	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "PlanRebalanceRequest",
-	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest", "BeginReplacementRequest", "EndReplacementRequest",
+	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest", "BeginReplacementRequest", "CancelRunRequest", "EndReplacementRequest",
+	"CancelWorkflowRequest", "PauseWorkflowRequest", "ResumeWorkflowRequest", "RetryWorkflowRequest", "SkipStepRequest",
 }
 
 // checkParams refuses names in a path that are empty: to calls that would mean any.

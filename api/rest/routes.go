@@ -56,10 +56,12 @@ func spelled(path string) string { return strings.ReplaceAll(path, "}", "=*}") }
 // services are those whose calls have routes. The order is that in which the gateway
 // learns them: of two that match it takes the later.
 var services = []protoreflect.ServiceDescriptor{
+	ddqv1.File_ddq_v1_access_proto.Services().ByName("AccessService"),
 	ddqv1.File_ddq_v1_admin_proto.Services().ByName("AdminService"),
 	ddqv1.File_ddq_v1_queue_proto.Services().ByName("DelayQueueService"),
 	ddqv1.File_ddq_v1_audience_proto.Services().ByName("AudienceService"),
 	ddqv1.File_ddq_v1_schedule_proto.Services().ByName("ScheduleService"),
+	ddqv1.File_ddq_v1_workflow_proto.Services().ByName("WorkflowService"),
 }
 
 // bindings are the routes that the protos say.

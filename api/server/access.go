@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -33,7 +34,7 @@ func (t *accessService) WhoAmI(ctx context.Context, _ *ddqv1.WhoAmIRequest) (*dd
 	p := t.caller(ctx)
 	return &ddqv1.WhoAmIResponse{
 		Kind: p.Kind.String(), Name: p.Name, Id: p.ID, Namespace: p.Namespace,
-		Grants: grantsWire(p.Grants), ExpireTime: endWire(p.Expires), Authentication: t.access.On(),
+		Grants: grantsWire(p.Grants), ExpireTime: endWire(p.Expires), Authentication: t.access.On(), CallsPerSecond: int32(p.CallsPerSecond),
 	}, nil
 }
 
@@ -42,7 +43,7 @@ func (t *accessService) CreateToken(ctx context.Context, r *ddqv1.CreateTokenReq
 	if e != nil {
 		return nil, e
 	}
-	n := access.NewToken{Name: r.Name, Grants: grants, Never: r.NeverExpires}
+	n := access.NewToken{Name: r.Name, Grants: grants, Never: r.NeverExpires, CallsPerSecond: int(r.CallsPerSecond)}
 	if r.Life != nil {
 		if n.Life, e = wire.Delay(r.Life, "life"); e != nil {
 			return nil, e
@@ -51,7 +52,7 @@ func (t *accessService) CreateToken(ctx context.Context, r *ddqv1.CreateTokenReq
 			return nil, wire.Invalid("BAD_GRANT", "life", "must be above 0")
 		}
 	}
-	made, secret, err := t.access.Create(ctx, t.caller(ctx), n)
+	made, secret, err := t.access.Tokens.Create(ctx, t.caller(ctx), n)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (t *accessService) CreateToken(ctx context.Context, r *ddqv1.CreateTokenReq
 }
 
 func (t *accessService) ListTokens(ctx context.Context, _ *ddqv1.ListTokensRequest) (*ddqv1.ListTokensResponse, error) {
-	all, err := t.access.List(ctx, t.caller(ctx))
+	all, err := t.access.Tokens.List(ctx, t.caller(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (t *accessService) RotateToken(ctx context.Context, r *ddqv1.RotateTokenReq
 			return nil, e
 		}
 	}
-	made, secret, err := t.access.Rotate(ctx, t.caller(ctx), r.Id, overlap)
+	made, secret, err := t.access.Tokens.Rotate(ctx, t.caller(ctx), r.Id, overlap)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (t *accessService) RotateToken(ctx context.Context, r *ddqv1.RotateTokenReq
 }
 
 func (t *accessService) RevokeToken(ctx context.Context, r *ddqv1.RevokeTokenRequest) (*ddqv1.RevokeTokenResponse, error) {
-	return &ddqv1.RevokeTokenResponse{}, t.access.Revoke(ctx, t.caller(ctx), r.Id)
+	return &ddqv1.RevokeTokenResponse{}, t.access.Tokens.Revoke(ctx, t.caller(ctx), r.Id)
 }
 
 // readGrants reads grants of a request. Each may have names of roles among its verbs.
@@ -100,7 +101,7 @@ func readGrants(from []*ddqv1.Grant) (auth.Grants, *problem.Error) {
 			}
 			grants[i].Verbs |= v
 		}
-		grants[i].Namespace, grants[i].Topics = g.GetNamespace(), auth.Pattern(g.GetTopics())
+		grants[i].Namespace, grants[i].Topics = cmp.Or(g.GetNamespace(), auth.DefaultNamespace), auth.Pattern(g.GetTopics())
 	}
 	return grants, nil
 }
@@ -116,7 +117,7 @@ func grantsWire(from auth.Grants) []*ddqv1.Grant {
 func tokenWire(k *auth.Token) *ddqv1.Token {
 	return &ddqv1.Token{
 		Id: k.ID, Name: k.Name, Grants: grantsWire(k.Grants), CreateTime: timestamppb.New(k.Created), CreatedBy: k.CreatedBy,
-		ExpireTime: endWire(k.Expires), Successor: k.Successor,
+		ExpireTime: endWire(k.Expires), Successor: k.Successor, CallsPerSecond: int32(k.CallsPerSecond),
 	}
 }
 

@@ -17,6 +17,9 @@ type admin struct {
 	ddqv1.UnsafeAdminServiceServer
 	service *service.Service
 	version string // of this program
+
+	warnings func() []string // of the node's settings; may be nil
+	accepted []string        // of those, what a setting accepts
 }
 
 var _ ddqv1.AdminServiceServer = (*admin)(nil)
@@ -172,12 +175,16 @@ func (a *admin) DescribeServer(ctx context.Context, _ *ddqv1.DescribeServerReque
 	if err != nil {
 		return nil, err
 	}
+	if a.warnings != nil {
+		d.Warnings = append(d.Warnings, a.warnings()...)
+	}
 	return &ddqv1.DescribeServerResponse{
 		Version:                    a.version,
 		Node:                       d.Node,
 		Store:                      d.Store.Name,
 		Durability:                 d.Store.Durability,
 		Warnings:                   texts(d.Warnings),
+		AcceptedWarnings:           texts(a.accepted),
 		StoreNowUnixMs:             int64(d.StoreNow),
 		UptimeMs:                   d.Uptime.Milliseconds(),
 		DefaultVisibilityTimeoutMs: d.Visibility.Milliseconds(),

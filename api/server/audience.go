@@ -1,17 +1,15 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/actors/audience"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
@@ -59,12 +57,7 @@ func (a *audienceServer) DescribeAudience(ctx context.Context, r *ddqv1.Describe
 	w := &ddqv1.DescribeAudienceResponse{
 		Audience: audienceWire(&s.Audience), Recipients: s.Recipients, Runs: texts(s.Runs), Replacing: s.Replacing,
 	}
-	for zone, n := range s.Zones {
-		w.Zones = append(w.Zones, &ddqv1.ZoneCount{Zone: zone, Recipients: n})
-	}
-	slices.SortFunc(w.Zones, func(a, b *ddqv1.ZoneCount) int {
-		return cmp.Or(cmp.Compare(b.Recipients, a.Recipients), strings.Compare(a.Zone, b.Zone))
-	})
+	w.Zones = zonesWire(s.Zones)
 	return w, nil
 }
 
@@ -85,7 +78,7 @@ func (a *audienceServer) ListAudiences(ctx context.Context, r *ddqv1.ListAudienc
 }
 
 func (a *audienceServer) DeleteAudience(ctx context.Context, r *ddqv1.DeleteAudienceRequest) (*ddqv1.DeleteAudienceResponse, error) {
-	if err := a.cases.Delete(ctx, r.GetName()); err != nil {
+	if err := a.cases.Delete(ctx, r.GetName(), a.now()); err != nil {
 		return nil, err
 	}
 	return &ddqv1.DeleteAudienceResponse{}, nil
@@ -138,7 +131,7 @@ func (a *audienceServer) results(puts []audiences.Put) []*ddqv1.RecipientResult 
 	out := make([]*ddqv1.RecipientResult, len(puts))
 	for i, p := range puts {
 		if p.Err != nil {
-			out[i] = &ddqv1.RecipientResult{Result: &ddqv1.RecipientResult_Error{Error: itemError(a.log, problem.FromStore(p.Err))}}
+			out[i] = &ddqv1.RecipientResult{Result: &ddqv1.RecipientResult_Error{Error: status.Item(a.log, problem.FromStore(p.Err))}}
 			continue
 		}
 		out[i] = &ddqv1.RecipientResult{Result: &ddqv1.RecipientResult_Outcome{Outcome: recipientOutcomes[p.Outcome]}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
@@ -15,7 +16,7 @@ import (
 func newAudienceServer(t *testing.T) *audienceServer {
 	st := memstore.New()
 	t.Cleanup(func() { st.Close() })
-	a := &audienceServer{cases: audiences.New(st, audiences.Limits{}, nil), now: func() store.Millis { return 1_900_000_000_000 }, log: quiet}
+	a := &audienceServer{cases: audiences.New(st, audiences.Limits{}, audiences.Outside{}), now: func() store.Millis { return 1_900_000_000_000 }, log: quiet}
 	_, err := a.CreateAudience(t.Context(), &ddqv1.CreateAudienceRequest{Audience: &ddqv1.Audience{
 		Name: "users", Shards: 2, FallbackZone: "Europe/Berlin", Kinds: []*ddqv1.AudienceKind{{Name: "digest"}, {Name: "sms", Off: true}},
 	}})
@@ -42,7 +43,7 @@ func TestAudienceIsShownAsItWasCreated(t *testing.T) {
 	if _, err := a.DeleteAudience(t.Context(), &ddqv1.DeleteAudienceRequest{Name: "users"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.DescribeAudience(t.Context(), &ddqv1.DescribeAudienceRequest{Name: "users"}); codeOf(problem.FromStore(err).Kind) != codes.NotFound {
+	if _, err := a.DescribeAudience(t.Context(), &ddqv1.DescribeAudienceRequest{Name: "users"}); status.Code(problem.FromStore(err).Kind) != codes.NotFound {
 		t.Errorf("one that is deleted: %v", err)
 	}
 }
@@ -104,5 +105,38 @@ func TestRecipientsAreReplaced(t *testing.T) {
 	removed, err := a.DeleteRecipients(t.Context(), &ddqv1.DeleteRecipientsRequest{Audience: "users", Ids: []string{"bob", "ada"}})
 	if err != nil || removed.Results[0].GetOutcome() != ddqv1.RecipientOutcome_RECIPIENT_OUTCOME_REMOVED || removed.Results[1].GetOutcome() != ddqv1.RecipientOutcome_RECIPIENT_OUTCOME_SAME {
 		t.Errorf("removed: %v, %v", removed, err)
+	}
+}
+
+func TestPreviewOfAnAudience(t *testing.T) {
+	a := newAudienceServer(t)
+	_, err := a.PutRecipients(t.Context(), &ddqv1.PutRecipientsRequest{Audience: "users", Recipients: []*ddqv1.Recipient{
+		{Id: "ada", Zone: "Asia/Tokyo"}, {Id: "bob"}, {Id: "eve", Off: []string{"digest"}}, {Id: "mel", Disabled: true},
+		{Id: "zoe", Zone: "UTC", Quiet: &ddqv1.QuietHours{From: "00:00", To: "23:00"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &ddqv1.AudienceTarget{Name: "users", Kind: "digest", WindowMs: 60_000}
+	got, err := a.PreviewAudience(t.Context(), &ddqv1.PreviewAudienceRequest{Target: target, RecipientZone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := got.Preview
+	if !p.Exact || p.Recipients != 5 || p.Tasks != 3 || p.Deferred != 1 || p.Skipped.OptedOut != 1 || p.Skipped.Disabled != 1 || len(p.Zones) != 3 || len(p.Examples) != 5 {
+		t.Errorf("got %v", p)
+	}
+	for reason, edit := range map[string]func(*ddqv1.PreviewAudienceRequest){
+		"NO_AUDIENCE":        func(r *ddqv1.PreviewAudienceRequest) { r.Target.Name = "nobody" },
+		"NO_KIND":            func(r *ddqv1.PreviewAudienceRequest) { r.Target.Kind = "news" },
+		"OUT_OF_RANGE_FIELD": func(r *ddqv1.PreviewAudienceRequest) { r.Target.WindowMs = 86_400_001 },
+		"BAD_SCHEDULE":       func(r *ddqv1.PreviewAudienceRequest) { r.Target = nil },
+		"BAD_ENUM":           func(r *ddqv1.PreviewAudienceRequest) { r.Target.Quiet = 9 },
+	} {
+		r := &ddqv1.PreviewAudienceRequest{Target: &ddqv1.AudienceTarget{Name: "users"}}
+		edit(r)
+		if _, err := a.PreviewAudience(t.Context(), r); err == nil || problem.FromStore(err).Reason != reason {
+			t.Errorf("%s: %v", reason, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -63,7 +64,7 @@ func memberBubble(t *testing.T, config Config, hosts []netip.Addr, test func(r *
 }
 
 // greet subscribes as a node, and returns how that ends when it is refused.
-func (r *rig) greet(node string, onDemand bool) seen {
+func (r *rig) greet(node string, onDemand bool) statustest.Seen {
 	r.Helper()
 	s := r.open()
 	s.send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "t", OnDemand: onDemand, Node: node}})
@@ -71,7 +72,7 @@ func (r *rig) greet(node string, onDemand bool) seen {
 	if err == nil {
 		r.Fatalf("node %q is answered %v", node, f)
 	}
-	return look(r.T, err)
+	return statustest.Look(r.T, err)
 }
 
 // A name alone makes no client a node, nor does it become a worker instead.
@@ -92,7 +93,7 @@ func TestClientThatPosesAsANodeIsRefused(t *testing.T) {
 			memberBubble(t, Config{}, elsewhere, func(r *rig) {
 				must(r, created("t", nil)(r))
 				for _, onDemand := range []bool{true, false} {
-					if got := r.greet(c.node, onDemand); got.code != c.code || got.reason != c.reason || got.retry != c.retry {
+					if got := r.greet(c.node, onDemand); got.Code != c.code || got.Reason != c.reason || got.Retry != c.retry {
 						r.Errorf("on demand %v: %+v", onDemand, got)
 					}
 				}
@@ -104,7 +105,7 @@ func TestClientThatPosesAsANodeIsRefused(t *testing.T) {
 func TestNobodyIsANodeOfNoFleet(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		must(r, created("t", nil)(r))
-		if got := r.greet("b", true); got.code != codes.PermissionDenied || got.reason != "NOT_A_NODE" {
+		if got := r.greet("b", true); got.Code != codes.PermissionDenied || got.Reason != "NOT_A_NODE" {
 			r.Errorf("%+v", got)
 		}
 	})
@@ -132,12 +133,12 @@ func TestPeersAreMembers(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			fleetBubble(t, Config{}, func(r *rig) {
-				if got := look(t, call(r, ddqv1.NewPeerServiceClient(r.conn))); got.reason == "NOT_A_NODE" {
+				if got := statustest.Look(t, call(r, ddqv1.NewPeerServiceClient(r.conn))); got.Reason == "NOT_A_NODE" {
 					t.Errorf("a member is told %+v", got)
 				}
 			})
 			memberBubble(t, Config{}, []netip.Addr{netip.MustParseAddr("10.0.0.3")}, func(r *rig) {
-				if got := look(t, call(r, ddqv1.NewPeerServiceClient(r.conn))); got.code != codes.PermissionDenied || got.reason != "NOT_A_NODE" {
+				if got := statustest.Look(t, call(r, ddqv1.NewPeerServiceClient(r.conn))); got.Code != codes.PermissionDenied || got.Reason != "NOT_A_NODE" {
 					t.Errorf("a client is told %+v", got)
 				}
 			})

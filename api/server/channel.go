@@ -10,7 +10,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/ddq-io/ddq/api/access"
+	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/codec"
+	"github.com/ddq-io/ddq/api/server/status"
 )
 
 // channel is a connection to the server's services from within its process. Calls are
@@ -96,26 +99,42 @@ func (c localContext) Value(key any) any { return c.values.Value(key) }
 // each one derived costs a goroutine.
 func (c localContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
 
+// from returns a context of the handler that says where the caller's call came from, as
+// package rest says of requests, and who makes it, as package ui says of visitors.
+func from(ctx context.Context) context.Context {
+	client := inprocgrpc.ClientContext(ctx)
+	if client == nil {
+		return ctx
+	}
+	if s := access.Caller(client); s != nil {
+		ctx = access.WithCaller(ctx, s)
+	}
+	if o, known := auth.OriginOf(client); known {
+		return auth.WithOrigin(ctx, o)
+	}
+	return ctx
+}
+
 func (l *localCalls) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if !l.begin() {
-		return nil, toStatus(ctx, l.log, info.FullMethod, draining())
+		return nil, status.Of(ctx, l.log, info.FullMethod, status.Draining())
 	}
 	defer l.running.Done()
 	caller, ok := inprocgrpc.ClientContext(ctx).Value(callerKey{}).(context.Context)
 	if !ok {
 		caller = ctx
 	}
-	ctx, done := l.within(ctx, caller)
+	ctx, done := l.within(from(ctx), caller)
 	defer done()
 	return handler(ctx, request)
 }
 
 func (l *localCalls) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if !l.begin() {
-		return toStatus(stream.Context(), l.log, info.FullMethod, draining())
+		return status.Of(stream.Context(), l.log, info.FullMethod, status.Draining())
 	}
 	defer l.running.Done()
-	ctx, done := l.within(stream.Context(), stream.Context())
+	ctx, done := l.within(from(stream.Context()), stream.Context())
 	defer done()
 	return handler(srv, localStream{stream, ctx})
 }

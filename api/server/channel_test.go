@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/delivery"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 func (r *rig) within() ddqv1.DelayQueueServiceClient {
@@ -29,13 +31,13 @@ func TestChannelAnswersAsThePort(t *testing.T) {
 		for _, request := range []*ddqv1.GetTaskRequest{{Topic: "t", Id: "a"}, {Topic: "t", Id: "b"}, {Topic: "?", Id: "a"}, {}} {
 			far, farErr := r.queue.GetTask(r.Context(), request)
 			near, nearErr := local.GetTask(r.Context(), request)
-			if !proto.Equal(far, near) || !reflect.DeepEqual(look(r.T, farErr), look(r.T, nearErr)) {
+			if !proto.Equal(far, near) || !reflect.DeepEqual(statustest.Look(r.T, farErr), statustest.Look(r.T, nearErr)) {
 				r.Errorf("%v: the port answers %v, %v, and the channel %v, %v", request, far, farErr, near, nearErr)
 			}
 		}
 		r.store.fail(errPanic)
 		_, err := local.GetTask(r.Context(), &ddqv1.GetTaskRequest{Topic: "t", Id: "a"})
-		if got := look(r.T, err); got.code != codes.Internal || got.reason != "INTERNAL" {
+		if got := statustest.Look(r.T, err); got.Code != codes.Internal || got.Reason != "INTERNAL" {
 			r.Errorf("a panic became %v", err)
 		}
 	})
@@ -81,7 +83,7 @@ func TestChannelGivesBackWhatItsCallerLeft(t *testing.T) {
 		ctx, leave := context.WithCancel(r.Context())
 		time.AfterFunc(time.Second, leave)
 		_, err := r.within().Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "t", WaitMs: 60_000})
-		if got := look(r.T, err); got.code != codes.Canceled {
+		if got := statustest.Look(r.T, err); got.Code != codes.Canceled {
 			r.Errorf("the poll ended with %v", err)
 		}
 		if d := r.hold("t", "a"); d.Task.RetryCount != 0 {
@@ -103,7 +105,7 @@ func TestStopWaitsForTheChannel(t *testing.T) {
 		}
 		_, err := r.within().Enqueue(r.Context(), &ddqv1.EnqueueRequest{Topic: "t"})
 		for what, err := range map[string]error{"a poll": <-polled, "a new call": err} {
-			if got := look(r.T, err); got.code != codes.Unavailable || got.reason != "DRAINING" || got.retry == 0 {
+			if got := statustest.Look(r.T, err); got.Code != codes.Unavailable || got.Reason != "DRAINING" || got.Retry == 0 {
 				r.Errorf("%s ended with %+v", what, got)
 			}
 		}
@@ -158,7 +160,7 @@ func TestSettleAnswersEach(t *testing.T) {
 			r.Errorf("an ack that went as asked is told of: %v", answer)
 		}
 		_, err = r.queue.GetTask(r.Context(), &ddqv1.GetTaskRequest{Topic: "t", Id: "a"})
-		if got := look(r.T, err); got.code != codes.NotFound {
+		if got := statustest.Look(r.T, err); got.Code != codes.NotFound {
 			r.Errorf("the acked task: %v", err)
 		}
 	})
@@ -167,11 +169,11 @@ func TestSettleAnswersEach(t *testing.T) {
 func TestSettleIsBounded(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		request := &ddqv1.SettleRequest{Topic: "t"}
-		for range maxSettles + 1 {
+		for range delivery.MaxSettles + 1 {
 			request.Acks = append(request.Acks, &ddqv1.Ack{TaskId: "a"})
 		}
 		_, err := r.queue.Settle(r.Context(), request)
-		if got := look(r.T, err); got.code != codes.InvalidArgument || got.reason != "BATCH_SIZE" {
+		if got := statustest.Look(r.T, err); got.Code != codes.InvalidArgument || got.Reason != "BATCH_SIZE" {
 			r.Errorf("got %v", err)
 		}
 	})

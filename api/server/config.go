@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/ddq-io/ddq/api/access"
+	"github.com/ddq-io/ddq/api/audit"
+	"github.com/ddq-io/ddq/api/server/delivery"
 )
 
 // What one message may have, by default.
@@ -70,6 +72,19 @@ type Config struct {
 	// AccessService is not served.
 	Access *access.Access
 
+	// Audit is where what administrators do, and whom the server turned away, is written down
+	// before it is answered. Without it nothing is.
+	Audit *audit.Log
+
+	// Observe lets every call through, and logs and counts those that Access would refuse.
+	Observe bool
+
+	// Warnings says what is less safe than it could be, for DescribeServer. It may be nil.
+	Warnings func() []string
+
+	// Accepted are those of the warnings that a setting accepts.
+	Accepted []string
+
 	// Options are further options of the gRPC server, such as credentials.
 	Options []grpc.ServerOption
 }
@@ -86,6 +101,10 @@ func (c Config) withDefaults() Config {
 	c.DrainGrace = cmp.Or(c.DrainGrace, 20*time.Second)
 	c.StreamBytes = cmp.Or(c.StreamBytes, 16<<20)
 	return c
+}
+
+func (c Config) delivery() delivery.Config {
+	return delivery.Config{HandshakeTimeout: c.HandshakeTimeout, SendStall: c.SendStall, DrainGrace: c.DrainGrace}
 }
 
 // options are the server options that c stands for, its own extras last.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/codec"
+	"github.com/ddq-io/ddq/api/server/status"
 )
 
 // malformed says that a message of the caller could not be unmarshaled. For the library
@@ -41,7 +42,7 @@ func checked(desc *grpc.ServiceDesc, log *slog.Logger) *grpc.ServiceDesc {
 		method.Handler = func(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
 			return handle(srv, ctx, func(request any) error {
 				if err := receive(request, decode); err != nil {
-					return toStatus(ctx, log, name, err)
+					return status.Of(ctx, log, name, err)
 				}
 				return nil
 			}, chain)

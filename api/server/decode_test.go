@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 // raw sends bytes as they are.
@@ -31,7 +32,7 @@ func TestMalformedMessagesAreTheCallersFault(t *testing.T) {
 			var reply []byte
 			check := func(what string, err error) {
 				t.Helper()
-				if s := look(t, err); s.code != codes.InvalidArgument || s.reason != "BAD_MESSAGE" {
+				if s := statustest.Look(t, err); s.Code != codes.InvalidArgument || s.Reason != "BAD_MESSAGE" {
 					t.Errorf("%s of %d bytes: got %+v", what, len(body), s)
 				}
 			}
@@ -56,7 +57,7 @@ func TestBatchIsCountedBeforeItIsConverted(t *testing.T) {
 		var reply []byte
 		err := r.conn.Invoke(r.Context(), ddqv1.DelayQueueService_EnqueueBatch_FullMethodName, body, &reply, grpc.ForceCodecV2(raw{}))
 		runtime.ReadMemStats(&after)
-		if s := look(t, err); s.code != codes.InvalidArgument || s.reason != "BATCH_SIZE" {
+		if s := statustest.Look(t, err); s.Code != codes.InvalidArgument || s.Reason != "BATCH_SIZE" {
 			t.Errorf("got %+v", s)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 20<<20 {

@@ -12,50 +12,6 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-func TestDemandsAreMergedIntoOneFrame(t *testing.T) {
-	o := newOutbox(quiet, time.Minute)
-	o.Demand(3, 2)
-	o.Deliver(deliveries(time.Minute, 1, "a"))
-	o.Demand(9, 4)
-	<-o.wake
-	now := time.Now()
-	p := o.take(now)
-	if f := p.frame(now); f.Demand.GetReady() != 9 || f.Demand.GetReturned() != 6 || len(f.Deliveries) != 1 {
-		t.Errorf("got %v", f)
-	}
-	if p := o.take(now); !p.empty() {
-		t.Errorf("taken twice: %+v", p)
-	}
-	o.Demand(0, 1)
-	p = o.take(now)
-	if f := p.frame(now); f == nil || f.Demand.GetReturned() != 1 {
-		t.Errorf("alone it makes no frame: %v", f)
-	}
-}
-
-func TestNothingIsDemandedAfterTheEnd(t *testing.T) {
-	for name, end := range map[string]func(*outbox){
-		"drain": func(o *outbox) { o.Drain(time.Second) },
-		"leave": func(o *outbox) { o.leave() },
-	} {
-		for _, early := range []bool{true, false} {
-			o := newOutbox(quiet, time.Minute)
-			if early {
-				o.Demand(1, 1)
-			}
-			end(o)
-			if !early {
-				o.Demand(1, 1)
-			}
-			now := time.Now()
-			p := o.take(now)
-			if f := p.frame(now); f.GetDemand() != nil {
-				t.Errorf("%s, demanded before: %v: got %v", name, early, f)
-			}
-		}
-	}
-}
-
 // subscribeOnDemand opens a stream as another node does, which has the topic already.
 func (r *rig) subscribeOnDemand() subscriber {
 	r.Helper()

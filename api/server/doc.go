@@ -8,22 +8,22 @@
 //
 //	Enqueue, Batch ─▶ newTasks ─▶ Tasks.Enqueue ─▶ results
 //	EnqueueStream  ─▶ the same, many frames at a time, answered as they finish
-//	Subscribe      ─▶ session: receive ─▶ Subscription.Grant, Settle
-//	                           send    ◀─ outbox ◀─ the subscription's actor
+//	Subscribe      ─▶ package delivery
 //
 // Errors travel as *problem.Error until the outermost interceptor turns them
-// into a status; errors.go is the only place that knows codes.
+// into a status; package status is the only place that knows codes. Package guard asks
+// who calls before a handler runs.
 //
 // # Files
 //
-// In layers, and none needs one that is above it, but for a session and who has them all:
+// In layers, and none needs one that is above it:
 //
 //	server                                        what is served, wired
 //	queue, enqueue, edit, find, wait, watch,      the services: they know the use cases, and
-//	admin, fleet, peer, sessions and subscribe    not each other
-//	outbox │ intercept, decode, caller, lifetime  what they stand on
+//	admin, fleet, peer                            not each other
+//	delivery/ │ intercept, decode, lifetime       what they stand on
 //	channel                                       the same services for callers within the process
-//	task, delivery, topic, newtask, settle, page  the wire, converted; errors.go the codes
+//	task, topic, newtask, page                    the wire, converted
 //
 // # Goroutines
 //

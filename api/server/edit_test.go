@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 func mask(paths ...string) *fieldmaskpb.FieldMask { return &fieldmaskpb.FieldMask{Paths: paths} }
@@ -94,7 +95,7 @@ func TestStaleVersionNamesTheCurrentOne(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		must(r, updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("payload")})(r))
 		_, err := r.queue.PromoteTask(r.Context(), &ddqv1.PromoteTaskRequest{Id: "a", IfVersion: 1})
-		if got := look(r.T, err); got.code != codes.Aborted || got.metadata["version"] != "2" {
+		if got := statustest.Look(r.T, err); got.Code != codes.Aborted || got.Metadata["version"] != "2" {
 			r.Errorf("got %+v", got)
 		}
 	})
@@ -176,7 +177,7 @@ func TestSameRequestAfterAnEdit(t *testing.T) {
 		}
 		like := proto.CloneOf(request)
 		like.Payload = []byte("other") // what the edit made of it is no request
-		if _, err := r.queue.Enqueue(r.Context(), like); look(r.T, err).reason != "ID_CONFLICT" {
+		if _, err := r.queue.Enqueue(r.Context(), like); statustest.Look(r.T, err).Reason != "ID_CONFLICT" {
 			r.Errorf("another request: %v", err)
 		}
 		time.Sleep(time.Minute + time.Second)

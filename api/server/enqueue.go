@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ddq-io/ddq/api/server/guard"
+	"github.com/ddq-io/ddq/api/server/newtask"
+	"github.com/ddq-io/ddq/api/server/status"
 	"github.com/ddq-io/ddq/api/wire"
 
 	"golang.org/x/sync/semaphore"
@@ -20,7 +23,7 @@ import (
 
 func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.EnqueueResponse, error) {
 	tasks := make([]service.NewTask, 1)
-	if _, e := convertTask(&tasks[0], r, nil); e != nil {
+	if _, e := newtask.Read(&tasks[0], r, nil); e != nil {
 		return nil, e
 	}
 	results, err := q.service.Tasks.Enqueue(ctx, tasks)
@@ -36,8 +39,8 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 		Topic:         r.Topic,
 		ExecuteTime:   wire.Stamp(new(timestamppb.Timestamp), done.Due),
 		Deduplicated:  done.Deduplicated,
-		State:         stateWire(done.State),
-		ReplacedState: stateWire(done.Replaced),
+		State:         wire.State(done.State),
+		ReplacedState: wire.State(done.Replaced),
 
 		IdempotencyOutcome: keyOutcomeToWire[done.Key],
 	}, nil
@@ -56,7 +59,7 @@ func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) (
 	if err := q.service.Tasks.CheckBatch(len(requests)); err != nil {
 		return nil, err
 	}
-	b := newBatch(requests, mayEnqueue{principal: auth.From(ctx)})
+	b := newBatch(requests, guard.Enqueue{Principal: auth.From(ctx)})
 	if len(b.tasks) == 0 {
 		return b.results(q.log, nil), nil // all refused
 	}
@@ -101,18 +104,18 @@ func (q *queue) EnqueueStream(stream enqueueStream) error {
 	var err error
 	select {
 	case <-p.unread.Done():
-		return stalled() // which breaks the Send that hangs
+		return status.Stalled() // which breaks the Send that hangs
 	case err = <-p.end:
 	case <-stream.Context().Done():
 		err = stream.Context().Err()
 	case <-q.drain.Done():
-		err = draining()
+		err = status.Draining()
 	}
 	// Whatever was accepted is answered. Taking all the room waits for the work and
 	// keeps the reader, which outlives this call, from starting more. Work ends with the
 	// stream's context, or when an answer is not read.
 	if p.room.Acquire(p.unread, q.streamBytes) != nil {
-		return stalled()
+		return status.Stalled()
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -161,7 +164,7 @@ func (p *pipeline) answer(frame *ddqv1.EnqueueStreamRequest) error {
 	results, err := p.q.enqueue(p.stream.Context(), frame.Tasks)
 	reply := &ddqv1.EnqueueStreamResponse{Sequence: frame.Sequence, Results: results}
 	if err != nil {
-		reply.Error = itemError(p.q.log, classify(err))
+		reply.Error = status.Item(p.q.log, status.Classify(err))
 	}
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()

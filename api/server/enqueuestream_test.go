@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -136,7 +137,7 @@ func TestProducerThatDoesNotReadIsCutOff(t *testing.T) {
 			}
 			before := time.Now()
 			err := r.server.queue.EnqueueStream(u)
-			if e := classify(err); e.Reason != "STREAM_STALLED" || time.Since(before) != 5*time.Second {
+			if e := status.Classify(err); e.Reason != "STREAM_STALLED" || time.Since(before) != 5*time.Second {
 				t.Errorf("after %v: %v", time.Since(before), err)
 			}
 			hangUp() // as the library does once the call has returned

@@ -3,32 +3,22 @@ package server
 import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
-	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
 // The enums of the wire and of the store have the same numbers where the store
 // has them too; the tables are what is true if one of them ever moves.
 var (
-	stateToWire = [...]ddqv1.TaskState{
-		store.StateUnknown:   ddqv1.TaskState_TASK_STATE_UNSPECIFIED,
-		store.StateScheduled: ddqv1.TaskState_TASK_STATE_SCHEDULED,
-		store.StateReady:     ddqv1.TaskState_TASK_STATE_READY,
-		store.StateRunning:   ddqv1.TaskState_TASK_STATE_RUNNING,
-		store.StateRetrying:  ddqv1.TaskState_TASK_STATE_RETRYING,
-		store.StateDone:      ddqv1.TaskState_TASK_STATE_DONE,
-		store.StateDead:      ddqv1.TaskState_TASK_STATE_DEAD,
-		store.StateExpired:   ddqv1.TaskState_TASK_STATE_EXPIRED,
-	}
 	reasonToWire = [...]ddqv1.DeadReason{
-		store.ReasonNone:        ddqv1.DeadReason_DEAD_REASON_UNSPECIFIED,
-		store.ReasonMaxRetries:  ddqv1.DeadReason_DEAD_REASON_MAX_RETRIES,
-		store.ReasonPermanent:   ddqv1.DeadReason_DEAD_REASON_PERMANENT,
-		store.ReasonExpired:     ddqv1.DeadReason_DEAD_REASON_EXPIRED,
-		store.ReasonCorrupt:     ddqv1.DeadReason_DEAD_REASON_CORRUPT,
-		store.ReasonHoldExpired: ddqv1.DeadReason_DEAD_REASON_HOLD_EXPIRED,
-		store.ReasonRateLimited: ddqv1.DeadReason_DEAD_REASON_RATE_LIMITED,
-		store.ReasonCancelled:   ddqv1.DeadReason_DEAD_REASON_CANCELLED,
+		store.ReasonNone:          ddqv1.DeadReason_DEAD_REASON_UNSPECIFIED,
+		store.ReasonMaxRetries:    ddqv1.DeadReason_DEAD_REASON_MAX_RETRIES,
+		store.ReasonPermanent:     ddqv1.DeadReason_DEAD_REASON_PERMANENT,
+		store.ReasonExpired:       ddqv1.DeadReason_DEAD_REASON_EXPIRED,
+		store.ReasonCorrupt:       ddqv1.DeadReason_DEAD_REASON_CORRUPT,
+		store.ReasonHoldExpired:   ddqv1.DeadReason_DEAD_REASON_HOLD_EXPIRED,
+		store.ReasonRateLimited:   ddqv1.DeadReason_DEAD_REASON_RATE_LIMITED,
+		store.ReasonCancelled:     ddqv1.DeadReason_DEAD_REASON_CANCELLED,
+		store.ReasonUndeliverable: ddqv1.DeadReason_DEAD_REASON_UNDELIVERABLE,
 	}
 	outcomeToWire = [...]ddqv1.AttemptOutcome{
 		store.OutcomeNone:        ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_UNSPECIFIED,
@@ -55,5 +45,3 @@ var (
 		service.WaitsForOrder:       ddqv1.WaitingFor_WAITING_FOR_ORDER,
 	}
 )
-
-func stateWire(s store.State) ddqv1.TaskState { return wire.Enum(stateToWire[:], s) }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -244,6 +246,16 @@ var refusals = []refusal{
 	{"attribute of bytes", enqueued(func(e *ddqv1.EnqueueRequest) {
 		e.Attributes = []*ddqv1.Attribute{{Key: "k", Value: "\xff"}}
 	}), codes.InvalidArgument, "BAD_ATTRIBUTES", "attributes", "", 0},
+	{"short fingerprint of a payload", enqueued(func(e *ddqv1.EnqueueRequest) { e.PayloadFingerprint = make([]byte, 15) }), codes.InvalidArgument, "BAD_FINGERPRINT", "payload_fingerprint", "", 0},
+	{"long fingerprint of a payload", enqueued(func(e *ddqv1.EnqueueRequest) { e.PayloadFingerprint = make([]byte, 33) }), codes.InvalidArgument, "BAD_FINGERPRINT", "payload_fingerprint", "", 0},
+	{"another fingerprint under a live id", func(r *rig) error {
+		of := func(b byte) *ddqv1.EnqueueRequest {
+			return &ddqv1.EnqueueRequest{Topic: "t", Id: "a", Payload: []byte("x"), PayloadFingerprint: bytes.Repeat([]byte{b}, 16), When: &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(time.Hour)}}
+		}
+		r.enqueue(of(1))
+		_, err := r.queue.Enqueue(r.Context(), of(2))
+		return err
+	}, codes.AlreadyExists, "ID_CONFLICT", "id", "scheduled", 0},
 
 	// What is there, and what is not.
 	{"another request under a live id", func(r *rig) error {
@@ -533,12 +545,12 @@ func (c refusal) check(t *testing.T) {
 		if err == nil {
 			r.Fatal("accepted")
 		}
-		got := look(r.T, err)
-		if got.code != c.code || got.reason != c.reason || got.field != c.field || got.metadata["state"] != c.state || got.retry != c.retry {
+		got := statustest.Look(r.T, err)
+		if got.Code != c.code || got.Reason != c.reason || got.Field != c.field || got.Metadata["state"] != c.state || got.Retry != c.retry {
 			r.Errorf("got  %+v\nwant %+v", got, c)
 		}
-		if strings.Contains(got.message, "secret") {
-			r.Errorf("internals leak: %s", got.message)
+		if strings.Contains(got.Message, "secret") {
+			r.Errorf("internals leak: %s", got.Message)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv1.ListTasksResponse, error) {
-	state, e := wire.ReadEnum[store.State](stateToWire[:], r.State, "state")
+	state, e := wire.ReadState(r.State, "state")
 	if e != nil {
 		return nil, e
 	}
@@ -55,7 +55,7 @@ func (q *queue) findTasks(ctx context.Context, r *ddqv1.ListTasksRequest, state 
 // taskFilterOf converts a filter that may be unset.
 func taskFilterOf(f *ddqv1.TaskFilter) (out service.TaskFilter, e *problem.Error) {
 	for _, asked := range f.GetStates() {
-		state, e := wire.ReadEnum[store.State](stateToWire[:], asked, "filter.states")
+		state, e := wire.ReadState(asked, "filter.states")
 		if e == nil && state == store.StateUnknown {
 			e = wire.Invalid("BAD_ENUM", "filter.states", "has no value %d", asked)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -105,7 +106,7 @@ func TestNoticesEndWhenTheNodeDrains(t *testing.T) {
 		must(r, err)
 		must(r, stream.Send(&ddqv1.NotifyRequest{}))
 		stopped := r.stopping(time.Minute)
-		if got := look(r.T, stream.RecvMsg(new(ddqv1.NotifyResponse))); got.code != codes.Unavailable || got.reason != "DRAINING" {
+		if got := statustest.Look(r.T, stream.RecvMsg(new(ddqv1.NotifyResponse))); got.Code != codes.Unavailable || got.Reason != "DRAINING" {
 			r.Errorf("ended with %+v", got)
 		}
 		if _, err := stopped(); err != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"sync"
 	"testing"
@@ -23,6 +24,8 @@ import (
 	"github.com/ddq-io/ddq/store/memstore"
 )
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // rig is a server over a real node and an in-memory store, and clients of it,
 // over a connection in memory.
 type rig struct {
@@ -35,6 +38,7 @@ type rig struct {
 	admin   ddqv1.AdminServiceClient
 
 	schedules ddqv1.ScheduleServiceClient
+	workflows ddqv1.WorkflowServiceClient
 }
 
 // bubble runs test on a rig in fake time. Everything has to be gone afterwards.
@@ -76,6 +80,7 @@ func newRig(t *testing.T, config Config, system actors.Config, members ...fleet.
 	}
 	r.conn, r.queue, r.admin = conn, ddqv1.NewDelayQueueServiceClient(conn), ddqv1.NewAdminServiceClient(conn)
 	r.schedules = ddqv1.NewScheduleServiceClient(conn)
+	r.workflows = ddqv1.NewWorkflowServiceClient(conn)
 	return r
 }
 

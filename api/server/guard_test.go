@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -42,19 +44,28 @@ type guardedRig struct {
 
 // guarded runs test on a server that asks, in fake time.
 func guardedBubble(t *testing.T, test func(r *guardedRig)) {
-	synctest.Test(t, func(t *testing.T) {
-		_, root, _ := auth.NewToken()
-		key := auth.NewClusterKey([]byte("0123456789abcdef"))
-		a, err := access.New(access.Config{On: true, Root: root, Node: "node", Keys: []auth.ClusterKey{key}}, memstore.New(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.Start(t.Context())
-		defer a.Stop()
-		r := newRig(t, Config{Access: a}, actors.Config{})
-		defer r.close()
-		test(&guardedRig{r, a, key, root.Reveal()})
-	})
+	synctest.Test(t, func(t *testing.T) { guardedWith(t, Config{}, test) })
+}
+
+// guardedWith runs test on a server with a config that asks.
+func guardedWith(t *testing.T, config Config, test func(r *guardedRig), members ...fleet.Member) {
+	t.Helper()
+	_, root, _ := auth.NewToken()
+	key := auth.NewClusterKey([]byte("0123456789abcdef"))
+	a, err := access.New(access.Config{On: true, Root: root, Node: "node", Keys: auth.NewClusterKeys(key)}, memstore.New(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Start(t.Context())
+	defer a.Stop()
+	config.Access = a
+	system := actors.Config{}
+	if len(members) > 0 {
+		system.Node = members[0].Name
+	}
+	r := newRig(t, config, system, members...)
+	defer r.close()
+	test(&guardedRig{r, a, key, root.Reveal()})
 }
 
 // as is a context of calls with a token.
@@ -105,6 +116,10 @@ func request(in protoreflect.MessageDescriptor, method, topic string) proto.Mess
 		m.Schedule = &ddqv1.Schedule{Topic: topic}
 	case *ddqv1.PutSchedulesRequest:
 		m.Schedules = []*ddqv1.PutScheduleRequest{{Schedule: &ddqv1.Schedule{Topic: topic}}}
+	case *ddqv1.SubmitWorkflowRequest:
+		m.Workflow = &ddqv1.Workflow{Topic: topic}
+	case *ddqv1.SubmitWorkflowsRequest:
+		m.Workflows = []*ddqv1.Workflow{{Topic: topic}}
 	case *ddqv1.PreviewScheduleRequest:
 		m.Of = &ddqv1.PreviewScheduleRequest_Schedule{Schedule: &ddqv1.Schedule{Topic: topic}}
 	}
@@ -160,6 +175,10 @@ func itemsDenied(out proto.Message) bool {
 			errs = append(errs, r.GetError())
 		}
 	case *ddqv1.EnqueueStreamResponse:
+		for _, r := range out.Results {
+			errs = append(errs, r.GetError())
+		}
+	case *ddqv1.SubmitWorkflowsResponse:
 		for _, r := range out.Results {
 			errs = append(errs, r.GetError())
 		}
@@ -270,7 +289,9 @@ func TestRevokedAndExpiredTokensEndOpenStreams(t *testing.T) {
 		revoked, id := r.token(0, "worker,producer:mail")
 		expiring, _ := r.token(time.Minute, "worker,producer:mail")
 		for what, secret := range map[string]string{"revoked": revoked, "expired": expiring} {
-			work, err := r.queue.Subscribe(r.as(secret))
+			limited, cancel := context.WithTimeout(r.as(secret), 2*time.Minute)
+			defer cancel()
+			work, err := r.queue.Subscribe(limited)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +302,7 @@ func TestRevokedAndExpiredTokensEndOpenStreams(t *testing.T) {
 			if _, err := work.Recv(); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			enqueue, err := r.queue.EnqueueStream(r.as(secret))
+			enqueue, err := r.queue.EnqueueStream(limited)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,6 +352,11 @@ func TestPayloadsAreForThoseWhoMaySeeThem(t *testing.T) {
 		if _, err := r.queue.Enqueue(r.as(r.root), &ddqv1.EnqueueRequest{Topic: "mail", Id: "a", Payload: []byte("canary")}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := r.schedules.PutSchedule(r.as(r.root), &ddqv1.PutScheduleRequest{Schedule: nightly(func(s *ddqv1.Schedule) {
+			s.Topic, s.Run = "mail", &ddqv1.Schedule_Task{Task: &ddqv1.EnqueueRequest{Payload: []byte("canary")}}
+		})}); err != nil {
+			t.Fatal(err)
+		}
 		viewer, _ := r.token(0, "viewer:mail")
 		reader, _ := r.token(0, "viewer,payload:mail")
 		for secret, want := range map[string]string{viewer: "", reader: "canary"} {
@@ -341,6 +367,10 @@ func TestPayloadsAreForThoseWhoMaySeeThem(t *testing.T) {
 			all, err := r.queue.ListTasks(r.as(secret), &ddqv1.ListTasksRequest{Topic: "mail"})
 			if err != nil || len(all.Tasks) != 1 || string(all.Tasks[0].Payload) != want {
 				t.Errorf("list: %v, %v", all, err)
+			}
+			nightly, err := r.schedules.GetSchedule(r.as(secret), &ddqv1.GetScheduleRequest{Topic: "mail", Name: "nightly"})
+			if s := nightly.GetSchedule(); err != nil || string(s.GetTask().GetPayload()) != want || s.GetMasked() != (want == "") {
+				t.Errorf("schedule: %v, %v", nightly, err)
 			}
 			wait, err := r.queue.WaitTask(r.as(secret), &ddqv1.WaitTaskRequest{Topic: "mail", Id: "a", WaitMs: 1})
 			if err != nil || string(wait.GetTask().GetPayload()) != want {
@@ -376,33 +406,83 @@ func TestListingsShowWhatMayBeRead(t *testing.T) {
 	})
 }
 
+// TestNobodyPosesAsANode: the address is that of a node, so only the credential tells.
 func TestNobodyPosesAsANode(t *testing.T) {
+	here := []netip.Addr{clientAddr.Addr()}
+	members := []fleet.Member{
+		{Name: "node", Addr: "10.0.0.1:9090", State: fleet.MemberActive},
+		{Name: "other", Addr: "b:9090", State: fleet.MemberActive, Hosts: here}, {Name: "third", Addr: "c:9090", State: fleet.MemberActive, Hosts: here},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		guardedWith(t, Config{}, func(r *guardedRig) {
+			worker, _ := r.token(0, "worker")
+			const method = ddqv1.DelayQueueService_Subscribe_FullMethodName
+			node := func() context.Context {
+				return metadata.AppendToOutgoingContext(r.Context(), "authorization", r.key.Sign("other", "node", method, time.Now()))
+			}
+			for what, c := range map[string]struct {
+				ctx  context.Context
+				node string
+				want string
+			}{
+				"a worker":              {r.as(worker), "other", "NOT_A_NODE"},
+				"root":                  {r.as(r.root), "other", "NOT_A_NODE"},
+				"a node as another one": {node(), "third", "NOT_A_NODE"},
+				"a node as a worker":    {node(), "", "NOT_A_NODE"},
+			} {
+				if got := r.subscribe(c.ctx, c.node); got != c.want {
+					t.Errorf("%s: %q, want %q", what, got, c.want)
+				}
+			}
+		}, members...)
+	})
+}
+
+// subscribe is why a subscription to a topic that does not exist is refused.
+func (r *guardedRig) subscribe(ctx context.Context, node string) string {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	stream, err := r.queue.Subscribe(ctx)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := stream.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "mail", Worker: "w", MaxInFlight: 1, OnDemand: true, Node: node}}); err != nil {
+		r.Fatal(err)
+	}
+	_, err = stream.Recv()
+	return reasonOf(err)
+}
+
+// TestCallsThatNameNoTopic: who may do everything on some topics finds nothing in others by an id or a
+// name alone. What such a caller may call at all shows or touches what it may see.
+func TestCallsThatNameNoTopic(t *testing.T) {
 	guardedBubble(t, func(r *guardedRig) {
-		worker, _ := r.token(0, "worker")
-		const method = ddqv1.DelayQueueService_Subscribe_FullMethodName
-		node := func() context.Context {
-			return metadata.AppendToOutgoingContext(r.Context(), "authorization", r.key.Sign("other", "node", method, time.Now()))
+		some, _ := r.token(0, "producer,worker,viewer,operator,admin,payload:mail*")
+		var let []string
+		for service, info := range r.server.grpc.GetServiceInfo() {
+			for _, m := range info.Methods {
+				method := "/" + service + "/" + m.Name
+				d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(strings.ReplaceAll(method[1:], "/", ".")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasPrefix(service, "ddq.") && r.call(r.as(some), method, d.(protoreflect.MethodDescriptor), "") == "ok" {
+					let = append(let, strings.TrimPrefix(method, "/ddq.v1."))
+				}
+			}
 		}
-		for what, c := range map[string]struct {
-			ctx  context.Context
-			node string
-			want string
-		}{
-			"a worker":              {r.as(worker), "other", "NOT_A_NODE"},
-			"root":                  {r.as(r.root), "other", "NOT_A_NODE"},
-			"a node as another one": {node(), "third", "NOT_A_NODE"},
-			"a node as a worker":    {node(), "", "NOT_A_NODE"},
-		} {
-			stream, err := r.queue.Subscribe(c.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := stream.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "mail", Worker: "w", MaxInFlight: 1, OnDemand: true, Node: c.node}}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := stream.Recv(); reasonOf(err) != c.want {
-				t.Errorf("%s: %v, want %s", what, err, c.want)
-			}
+		slices.Sort(let)
+		want := []string{
+			"AccessService/CreateToken", "AccessService/DeleteBinding", "AccessService/ListBindings", "AccessService/ListTokens", // within its grants
+			"AccessService/PutBinding", "AccessService/RevokeToken", "AccessService/RotateToken", "AccessService/WhoAmI",
+			"AdminService/DescribeServer", "AdminService/ListNodes", // no topics
+			"AdminService/ListShards", "AdminService/ListTopics", // those that it may read
+			"ScheduleService/GetCalendar", "ScheduleService/ListCalendars", // days, of no topic
+			"ScheduleService/ListSchedules", "WorkflowService/ListWorkflows", // of topics that it may read
+		}
+		if !slices.Equal(let, want) {
+			t.Errorf("let through:\n%s\nwant\n%s", strings.Join(let, "\n"), strings.Join(want, "\n"))
 		}
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	hop "github.com/ddq-io/ddq/api/peer"
+	"github.com/ddq-io/ddq/api/server/delivery"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -92,7 +93,7 @@ func TestWorkersSeeTheSameOverAHop(t *testing.T) {
 	full.Task.Backoff.Kind = store.BackoffLinear // one that there is
 	full.MaxRetries = full.Task.MaxRetries
 	at := time.Now()
-	given := []handed{{full, at}}
+	given := []delivery.Handed{{Delivery: full, At: at}}
 	for _, edit := range []func(*store.Task){
 		func(*store.Task) {},
 		func(t *store.Task) { t.Traits = &store.Traits{FairnessWeight: 7} },
@@ -103,20 +104,20 @@ func TestWorkersSeeTheSameOverAHop(t *testing.T) {
 		bare := full
 		bare.Task = &store.Task{ID: "bare", MaxRetries: full.MaxRetries, Attempt: 1, Due: 1, Created: 1}
 		edit(bare.Task)
-		given = append(given, handed{bare, at})
+		given = append(given, delivery.Handed{Delivery: bare, At: at})
 	}
-	direct := deliveriesWire(given, at)
-	sent := deliveriesWire(given, at)
-	tellDeadlines(sent, given)
+	direct := delivery.Wire(given, at)
+	sent := delivery.Wire(given, at)
+	delivery.TellDeadlines(sent, given)
 	hopTo(t, &far{tasks: sent}, func(t *testing.T, p *hop.Peers, to fleet.Member) {
 		link := &near{got: make(chan []subscription.Delivery, 1)}
 		p.Subscribe(to, subscription.Options{Topic: full.Topic, OnDemand: true}, link)
 		tasks := <-link.got
-		hopped := make([]handed, len(tasks))
+		hopped := make([]delivery.Handed, len(tasks))
 		for i, d := range tasks {
-			hopped[i] = handed{d, at}
+			hopped[i] = delivery.Handed{Delivery: d, At: at}
 		}
-		for i, got := range deliveriesWire(hopped, at) {
+		for i, got := range delivery.Wire(hopped, at) {
 			if !proto.Equal(got, direct[i]) {
 				t.Errorf("over a hop it is\n%v\nwant\n%v", got, direct[i])
 			}

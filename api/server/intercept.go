@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,15 +9,40 @@ import (
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/audit"
+	"github.com/ddq-io/ddq/api/server/guard"
+	"github.com/ddq-io/ddq/api/server/status"
 )
 
 // interceptor stands between the library and what answers calls.
 type interceptor struct {
 	log     *slog.Logger
 	metrics *serverMetrics
-	who     *guard
+	who     *guard.Guard
+	audit   *audit.Auditor // nil: nothing is written down
+}
+
+func newInterceptor(config Config, log *slog.Logger, reg registerer) *interceptor {
+	i := &interceptor{log: log, metrics: newMetrics(reg), who: guard.New(config.Access, config.Audit)}
+	if config.Observe {
+		i.who.Observe(guard.NewObserver(log, i.metrics.observed))
+	}
+	if config.Audit != nil {
+		i.audit = &audit.Auditor{Log: config.Audit, Audited: i.who.Audited, Code: codeOf}
+	}
+	return i
+}
+
+// codeOf names what a call ended with: OK, or the reason that its caller is told.
+func codeOf(err error) string {
+	if err == nil {
+		return codes.OK.String()
+	}
+	e := status.Classify(err)
+	return cmp.Or(e.Reason, status.Code(e.Kind).String())
 }
 
 func (i *interceptor) options() []grpc.ServerOption {
@@ -24,14 +50,17 @@ func (i *interceptor) options() []grpc.ServerOption {
 }
 
 // unary are, from the outside in: metrics, which see the code; errors to codes; panics
-// to errors; and who may make the call, where that is asked.
+// to errors; who may make the call, where that is asked; and the audit log, where there is one.
 func (i *interceptor) unary() []grpc.UnaryServerInterceptor {
 	all := []grpc.UnaryServerInterceptor{
 		i.metrics.unary, i.unaryErrors,
 		recovery.UnaryServerInterceptor(recovery.WithRecoveryHandlerContext(i.recovered)),
 	}
-	if i.who.on() {
-		all = append(all, i.who.unary)
+	if i.who.On() {
+		all = append(all, i.who.Unary)
+	}
+	if i.audit != nil {
+		all = append(all, i.audit.Unary)
 	}
 	return all
 }
@@ -42,8 +71,11 @@ func (i *interceptor) stream() []grpc.StreamServerInterceptor {
 		i.metrics.stream, i.streamErrors,
 		recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(i.recovered)),
 	}
-	if i.who.on() {
-		all = append(all, i.who.stream)
+	if i.who.On() {
+		all = append(all, i.who.Stream)
+	}
+	if i.audit != nil {
+		all = append(all, i.audit.Stream)
 	}
 	return all
 }
@@ -51,14 +83,14 @@ func (i *interceptor) stream() []grpc.StreamServerInterceptor {
 func (i *interceptor) unaryErrors(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	resp, err := handler(ctx, req)
 	if err != nil {
-		return nil, toStatus(ctx, i.log, info.FullMethod, err)
+		return nil, status.Of(ctx, i.log, info.FullMethod, err)
 	}
 	return resp, nil
 }
 
 func (i *interceptor) streamErrors(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if err := handler(srv, checkedStream{stream}); err != nil {
-		return toStatus(stream.Context(), i.log, info.FullMethod, err)
+		return status.Of(stream.Context(), i.log, info.FullMethod, err)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"sync"
+
+	"github.com/ddq-io/ddq/api/server/status"
 )
 
 // lifetime is that of streams and long polls: they end when the node goes away, which waits
@@ -30,7 +32,7 @@ func (l *lifetime) poll(ctx context.Context) (poll context.Context, done func())
 // pollError is why a long poll failed: the node's end is its own, not the caller's.
 func (l *lifetime) pollError(ctx context.Context, err error) error {
 	if ctx.Err() == nil && l.drain.Err() != nil {
-		return draining()
+		return status.Draining()
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 // limited creates topic t with a policy.
@@ -138,8 +139,8 @@ func TestBadLimitsNameTheirField(t *testing.T) {
 			{"tokens of no rate", tokens(&ddqv1.AcquireTokensRequest{Topic: "t", Key: "k"}), codes.FailedPrecondition, "NO_RATE", "", "", 0},
 			{"tokens of no topic", tokens(&ddqv1.AcquireTokensRequest{Topic: "none"}), codes.NotFound, "NO_TOPIC", "", "", 0},
 		} {
-			got := look(r.T, c.call(r))
-			if got.code != c.code || got.reason != c.reason || c.field != "" && got.field != c.field {
+			got := statustest.Look(r.T, c.call(r))
+			if got.Code != c.code || got.Reason != c.reason || c.field != "" && got.Field != c.field {
 				r.Errorf("%s: got %+v, want %+v", c.name, got, c)
 			}
 		}

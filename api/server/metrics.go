@@ -21,6 +21,7 @@ type serverMetrics struct {
 	streams  *prometheus.GaugeVec
 	panics   prometheus.Counter
 	stale    prometheus.Counter
+	refusals *prometheus.CounterVec
 	known    map[string]*methodMetrics // read only
 }
 
@@ -52,9 +53,15 @@ func newMetrics(reg registerer) *serverMetrics {
 			Name: "ddq_grpc_stale_deliveries_total",
 			Help: "Deliveries given back because half of their hold went by before they were sent.",
 		}),
+		refusals: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "ddq_auth_observed_refusals_total", Help: "Calls and messages that would be refused, were --auth-mode enforce.",
+		}, []string{"reason"}),
 		known: map[string]*methodMetrics{},
 	}
 }
+
+// observed counts what would be refused.
+func (m *serverMetrics) observed(reason string) { m.refusals.WithLabelValues(reason).Inc() }
 
 // learn resolves the children of a server's methods. It is called before Serve.
 func (m *serverMetrics) learn(services map[string]grpc.ServiceInfo) {
@@ -85,6 +92,9 @@ func (m *serverMetrics) stream(srv any, stream grpc.ServerStream, info *grpc.Str
 	m.count(info.FullMethod, err)
 	return err
 }
+
+// staleBy counts deliveries that were given back unsent.
+func (m *serverMetrics) staleBy(n int) { m.stale.Add(float64(n)) }
 
 func (m *serverMetrics) count(method string, err error) {
 	if err == nil {

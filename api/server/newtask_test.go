@@ -11,6 +11,8 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/guard"
+	"github.com/ddq-io/ddq/api/server/newtask"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
@@ -95,7 +97,7 @@ func TestWireRulesOfARequest(t *testing.T) {
 		"backoff overflows":    {&ddqv1.EnqueueRequest{Backoff: &ddqv1.Backoff{Kind: 1, MaxMs: 1 << 62}}, "OUT_OF_RANGE_FIELD", "backoff.max_ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, e := convertTask(new(service.NewTask), c.request, nil)
+			_, e := newtask.Read(new(service.NewTask), c.request, nil)
 			if e == nil || e.Kind != problem.Invalid || e.Reason != c.reason || e.Field != c.field {
 				t.Errorf("got %+v, want %s of %s", e, c.reason, c.field)
 			}
@@ -114,7 +116,7 @@ func FuzzNewBatch(f *testing.F) {
 		if r.UnmarshalVT(data) != nil {
 			return
 		}
-		b := newBatch(r.Tasks, mayEnqueue{})
+		b := newBatch(r.Tasks, guard.Enqueue{})
 		results := b.results(quiet, make([]service.Enqueued, len(b.tasks)))
 		if len(results) != len(r.Tasks) {
 			t.Fatalf("%d answers to %d tasks", len(results), len(r.Tasks))
@@ -138,10 +140,10 @@ func BenchmarkBatchOf512(b *testing.B) {
 	done := make([]service.Enqueued, len(requests))
 	b.ReportAllocs()
 	for b.Loop() {
-		newBatch(requests, mayEnqueue{}).results(quiet, done)
+		newBatch(requests, guard.Enqueue{}).results(quiet, done)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512, "ns/task")
 }
 
 // convertBatch is newBatch for who may do everything.
-func convertBatch(requests []*ddqv1.EnqueueRequest) batch { return newBatch(requests, mayEnqueue{}) }
+func convertBatch(requests []*ddqv1.EnqueueRequest) batch { return newBatch(requests, guard.Enqueue{}) }

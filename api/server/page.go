@@ -62,7 +62,7 @@ func page(asked int32, token string, list func(size int, token string) ([]servic
 	return out, token, nil
 }
 
-func foundSize(f *service.Found) int { return taskSize(&f.Task) }
+func foundSize(f *service.Found) int { return wire.TaskSize(&f.Task) }
 
 // fitting returns how many of items have room for their sizes in bytes.
 func fitting[T any](items []T, size func(*T) int, bytes int) int {

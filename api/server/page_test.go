@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -118,7 +119,7 @@ func TestRetryCountIsDeliveriesBefore(t *testing.T) {
 		{store.StateScheduled, 0, 0}, {store.StateReady, 0, 0}, {store.StateRunning, 1, 0}, {store.StateRunning, 3, 2},
 		{store.StateRetrying, 1, 1}, {store.StateDone, 1, 0}, {store.StateDead, 4, 3}, {store.StateDead, 0, 0}, {store.StateExpired, 2, 2},
 	} {
-		if got := retryCount(c.state, c.attempt); got != c.want {
+		if got := wire.RetryCount(c.state, c.attempt); got != c.want {
 			t.Errorf("%v at attempt %d: got %d, want %d", c.state, c.attempt, got, c.want)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/guard"
+	"github.com/ddq-io/ddq/api/server/status"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
@@ -18,31 +20,31 @@ import (
 type peer struct {
 	ddqv1.UnsafePeerServiceServer
 	*lifetime
-	*callers
+	nodes   *guard.Nodes
 	service *service.Service
 }
 
 var _ ddqv1.PeerServiceServer = (*peer)(nil)
 
 func (p *peer) Notify(stream grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1.NotifyResponse]) error {
-	if err := p.checkFleet(stream.Context()); err != nil {
+	if err := p.nodes.CheckAny(stream.Context()); err != nil {
 		return err
 	}
-	p.service.Node().Resumed()
+	p.service.Node().Peer().Resumed()
 	frames := make(chan *ddqv1.NotifyRequest)
 	ended := make(chan error, 1)
 	p.loops.Go(func() { ended <- receiveNotices(stream, frames) })
 	for {
 		select {
 		case f := <-frames:
-			p.service.Node().Notified(noticeOf(f))
+			p.service.Node().Peer().Notified(noticeOf(f))
 		case err := <-ended:
 			if errors.Is(err, io.EOF) {
 				return stream.SendAndClose(&ddqv1.NotifyResponse{})
 			}
 			return err
 		case <-p.drain.Done():
-			return draining()
+			return status.Draining()
 		}
 	}
 }
@@ -116,7 +118,7 @@ func holdsOf(ids []string, tokens [][]byte) (holds []fleet.EndedHold) {
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }
 
 func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
-	s, err := p.service.Node().DescribePeer(ctx)
+	s, err := p.service.Node().Peer().Describe(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -142,15 +144,15 @@ func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (
 }
 
 func (p *peer) DrainPeer(ctx context.Context, r *ddqv1.DrainPeerRequest) (*ddqv1.DrainPeerResponse, error) {
-	if err := p.checkFleet(ctx); err != nil {
+	if err := p.nodes.CheckAny(ctx); err != nil {
 		return nil, err
 	}
-	return &ddqv1.DrainPeerResponse{}, p.service.Node().DrainPeer(r.Draining)
+	return &ddqv1.DrainPeerResponse{}, p.service.Node().Peer().Drain(r.Draining)
 }
 
 func (p *peer) ReleasePeerShard(ctx context.Context, r *ddqv1.ReleasePeerShardRequest) (*ddqv1.ReleasePeerShardResponse, error) {
-	if err := p.checkFleet(ctx); err != nil {
+	if err := p.nodes.CheckAny(ctx); err != nil {
 		return nil, err
 	}
-	return &ddqv1.ReleasePeerShardResponse{}, p.service.Node().ReleasePeerShard(ctx, shardOf(r.Topic, r.Shard))
+	return &ddqv1.ReleasePeerShardResponse{}, p.service.Node().Peer().ReleaseShard(ctx, shardOf(r.Topic, r.Shard))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ddq-io/ddq/api/server/status"
 )
 
 // The page for users names every reason that the tests saw.
@@ -13,7 +15,7 @@ func TestProtocolNamesEveryReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := []string{"BAD_MESSAGE", "BAD_STREAM", "STREAM_STALLED", draining().Reason, "STARTING", "NOT_OWNER", "NOT_OWNED", "NODE_UNREACHABLE", "NODE_REFUSED", "TASK_GONE"}
+	reasons := []string{"BAD_MESSAGE", "BAD_STREAM", "STREAM_STALLED", status.Draining().Reason, "STARTING", "NOT_OWNER", "NOT_OWNED", "NODE_UNREACHABLE", "NODE_REFUSED", "TASK_GONE"}
 	for _, c := range slices.Concat(waitRefusals, refusals, scheduleRefusals) {
 		reasons = append(reasons, c.reason)
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/delivery"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
+	"github.com/ddq-io/ddq/store"
 )
 
 // queue serves DelayQueueService.
@@ -18,7 +20,7 @@ type queue struct {
 	*lifetime
 	*interceptor
 	service  *service.Service
-	sessions *sessions
+	sessions *delivery.Sessions
 	log      *slog.Logger
 
 	streamBytes int64         // see Config
@@ -67,11 +69,11 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := make([]handed, fit)
+	out := make([]delivery.Handed, fit)
 	for i, d := range held[:fit] {
-		out[i] = handed{d, at}
+		out[i] = delivery.Handed{Delivery: d, At: at}
 	}
-	return &ddqv1.RetrieveResponse{Deliveries: deliveriesWire(out, at)}, nil
+	return &ddqv1.RetrieveResponse{Deliveries: delivery.Wire(out, at)}, nil
 }
 
 func retrieveOptions(r *ddqv1.RetrieveRequest) (o subscription.Options, wait time.Duration, e *problem.Error) {
@@ -88,7 +90,7 @@ func retrieveOptions(r *ddqv1.RetrieveRequest) (o subscription.Options, wait tim
 	return o, wait, nil
 }
 
-func deliverySize(d *subscription.Delivery) int { return taskSize(d.Task) }
+func deliverySize(d *subscription.Delivery) int { return wire.TaskSize(d.Task) }
 
 // giveBack releases held tasks that nobody will get, also when the caller's
 // context is done. If it fails their holds run out.
@@ -97,7 +99,7 @@ func (q *queue) giveBack(ctx context.Context, topic string, ds []subscription.De
 	defer cancel()
 	releases := make([]subscription.Settlement, len(ds))
 	for i := range ds {
-		releases[i] = release(&ds[i])
+		releases[i] = delivery.Release(&ds[i])
 	}
 	if _, err := q.service.Delivery.Settle(ctx, topic, releases); err != nil {
 		q.log.WarnContext(ctx, "tasks not given back", "topic", topic, "tasks", len(ds), "err", err)
@@ -105,7 +107,15 @@ func (q *queue) giveBack(ctx context.Context, topic string, ds []subscription.De
 }
 
 func (q *queue) Ack(ctx context.Context, r *ddqv1.AckRequest) (*ddqv1.AckResponse, error) {
-	s, err := q.settle(ctx, r.Topic, ackOf(r.Ack))
+	var next service.Nexts
+	if delivery.BringsOn(r.Ack) {
+		more, e := delivery.NextOf(ctx, r.Topic, r.Ack)
+		if e != nil {
+			return nil, e
+		}
+		next = service.Nexts{0: more}
+	}
+	s, err := q.settle(ctx, r.Topic, delivery.AckOf(r.Ack), next)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +123,11 @@ func (q *queue) Ack(ctx context.Context, r *ddqv1.AckRequest) (*ddqv1.AckRespons
 }
 
 func (q *queue) Nack(ctx context.Context, r *ddqv1.NackRequest) (*ddqv1.NackResponse, error) {
-	ask, e := nackOf(r.Nack)
+	ask, e := delivery.NackOf(r.Nack)
 	if e != nil {
 		return nil, e
 	}
-	s, err := q.settle(ctx, r.Topic, ask)
+	s, err := q.settle(ctx, r.Topic, ask, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -125,36 +135,44 @@ func (q *queue) Nack(ctx context.Context, r *ddqv1.NackRequest) (*ddqv1.NackResp
 }
 
 func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.ExtendResponse, error) {
-	ask, e := extendOf(r.Extend)
+	ask, e := delivery.ExtendOf(r.Extend)
 	if e != nil {
 		return nil, e
 	}
-	s, err := q.settle(ctx, r.Topic, ask)
+	s, err := q.settle(ctx, r.Topic, ask, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds(), CancelRequested: s.Cancelled}, nil
 }
 
+func nackResponse(s subscription.Settled) *ddqv1.NackResponse {
+	r := &ddqv1.NackResponse{State: wire.State(s.State)}
+	if s.State != store.StateDead {
+		r.ExecuteTime = wire.StampOrNil(s.Due)
+	}
+	return r
+}
+
 // Settle settles many holds, and answers those that the worker has to hear of.
 func (q *queue) Settle(ctx context.Context, r *ddqv1.SettleRequest) (*ddqv1.SettleResponse, error) {
-	if n := len(r.Acks) + len(r.Nacks) + len(r.Extends); n > maxSettles {
-		return nil, wire.Invalid("BATCH_SIZE", "acks", "nacks and extends are %d together, and at most %d", n, maxSettles)
+	if n := len(r.Acks) + len(r.Nacks) + len(r.Extends); n > delivery.MaxSettles {
+		return nil, wire.Invalid("BATCH_SIZE", "acks", "nacks and extends are %d together, and at most %d", n, delivery.MaxSettles)
 	}
-	ask, settled := settlementsOf(r)
+	ask, settled, next := delivery.Settlements(ctx, r.Topic, r)
 	if len(ask) > 0 {
-		done, err := q.service.Delivery.Settle(ctx, r.Topic, ask)
+		done, err := q.service.Delivery.SettleNext(ctx, r.Topic, ask, next)
 		if err != nil {
 			return nil, err
 		}
 		settled = append(settled, done...)
 	}
-	return &ddqv1.SettleResponse{Results: settleResults(q.log, settled)}, nil
+	return &ddqv1.SettleResponse{Results: delivery.Results(q.log, settled)}, nil
 }
 
 // settle settles one hold.
-func (q *queue) settle(ctx context.Context, topic string, ask subscription.Settlement) (subscription.Settled, error) {
-	settled, err := q.service.Delivery.Settle(ctx, topic, []subscription.Settlement{ask})
+func (q *queue) settle(ctx context.Context, topic string, ask subscription.Settlement, next service.Nexts) (subscription.Settled, error) {
+	settled, err := q.service.Delivery.SettleNext(ctx, topic, []subscription.Settlement{ask}, next)
 	if err != nil {
 		return subscription.Settled{}, err
 	}
@@ -164,4 +182,4 @@ func (q *queue) settle(ctx context.Context, topic string, ask subscription.Settl
 	return settled[0], nil
 }
 
-func (q *queue) Subscribe(stream subscribeStream) error { return q.sessions.serve(stream) }
+func (q *queue) Subscribe(stream delivery.Stream) error { return q.sessions.Serve(stream) }

@@ -6,6 +6,8 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/newtask"
+	"github.com/ddq-io/ddq/api/server/workflows"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/wire"
@@ -51,6 +53,9 @@ func scheduleOf(w *ddqv1.Schedule) (n schedules.Definition, e *problem.Error) {
 	if w == nil {
 		return n, wire.Invalid("BAD_SCHEDULE", "schedule", "is required")
 	}
+	if w.GetMasked() {
+		return n, wire.Invalid("MASKED", "masked", "its payload was left out when it was read, and a put would take it away")
+	}
 	n.Topic, n.Name, n.Paused, n.Note = w.GetTopic(), w.GetName(), w.GetPaused(), w.GetNote()
 	s := &n.Spec
 	if s.Overlap, e = wire.ReadEnum[schedule.Overlap](overlapToWire[:], w.GetOverlap(), "overlap"); e != nil {
@@ -69,6 +74,10 @@ func scheduleOf(w *ddqv1.Schedule) (n schedules.Definition, e *problem.Error) {
 		return n, e
 	}
 	if s.Audience, e = readTarget(w.GetAudience()); e != nil {
+		return n, e
+	}
+	if w.GetWorkflow() != nil {
+		s.Workflow, e = workflows.ReadRun(w.GetWorkflow(), "workflow.")
 		return n, e
 	}
 	return n, readTemplate(&s.Template, w.GetTask())
@@ -158,7 +167,7 @@ func readTemplate(t *schedule.Template, w *ddqv1.EnqueueRequest) *problem.Error 
 		field string
 		given bool
 	}{
-		{"topic", w.Topic != ""}, {"id", w.Id != ""}, {"when", w.When != nil}, {"idempotency", w.Idempotency != nil}, {"ordering_key", w.OrderingKey != ""},
+		{"topic", w.Topic != ""}, {"id", w.Id != ""}, {"when", w.When != nil}, {"idempotency", w.Idempotency != nil}, {"payload_fingerprint", len(w.PayloadFingerprint) > 0}, {"ordering_key", w.OrderingKey != ""},
 		{"expire_time", w.GetExpireTime() != nil}, {"latest_time", w.GetLatestTime() != nil},
 	} {
 		if part.given {
@@ -166,7 +175,7 @@ func readTemplate(t *schedule.Template, w *ddqv1.EnqueueRequest) *problem.Error 
 		}
 	}
 	var read service.NewTask
-	if _, e := convertTask(&read, w, nil); e != nil {
+	if _, e := newtask.Read(&read, w, nil); e != nil {
 		inner := *e
 		inner.Field = "task." + e.Field
 		return &inner
@@ -179,7 +188,7 @@ func readTemplate(t *schedule.Template, w *ddqv1.EnqueueRequest) *problem.Error 
 func scheduleWire(s *schedules.Status) *ddqv1.Schedule {
 	history, track := int32(s.Spec.History), !s.Untracked
 	w := &ddqv1.Schedule{
-		Topic: s.Topic, Name: s.Name, Timetable: timetableWire(&s.Spec), Run: &ddqv1.Schedule_Task{Task: templateWire(&s.Template)},
+		Topic: s.Topic, Name: s.Name, Timetable: timetableWire(&s.Spec),
 		Overlap: wire.Enum(overlapToWire[:], s.Overlap),
 		CatchUp: &ddqv1.CatchUp{
 			Policy: wire.Enum(catchUpToWire[:], s.CatchUp), GraceMs: store.CeilMillis(s.Grace), WithinMs: store.CeilMillis(s.Within),
@@ -188,6 +197,11 @@ func scheduleWire(s *schedules.Status) *ddqv1.Schedule {
 		Labels: wire.PutAttributes(s.Labels), Paused: s.Phase == schedule.Paused, Note: wire.Text(s.Note), Version: s.Version(),
 	}
 	w.Audience = targetWire(s.Audience)
+	if s.Workflow != nil {
+		w.Run = &ddqv1.Schedule_Workflow{Workflow: workflows.RunWire(s.Workflow)}
+	} else {
+		w.Run = &ddqv1.Schedule_Task{Task: templateWire(&s.Template)}
+	}
 	return w
 }
 

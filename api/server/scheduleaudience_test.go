@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 // TestRunOfAnAudience has recipients get what a schedule makes for them, over the wire.
@@ -44,6 +45,17 @@ func TestRunOfAnAudience(t *testing.T) {
 
 		if _, err := users.DeleteAudience(r.Context(), &ddqv1.DeleteAudienceRequest{Name: "users"}); status.Code(err) != codes.FailedPrecondition {
 			r.Errorf("deletion of one that a schedule has: %v", err)
+		}
+
+		preview, err := schedules.PreviewSchedule(r.Context(), &ddqv1.PreviewScheduleRequest{
+			Of: &ddqv1.PreviewScheduleRequest_Existing{Existing: &ddqv1.ScheduleName{Topic: "mail", Name: "hourly"}},
+		})
+		must(r, err)
+		if p := preview.GetAudience(); !p.GetExact() || p.GetTasks() != 2 || p.GetSkipped().GetDisabled() != 1 || len(p.GetExamples()) != 0 {
+			r.Errorf("the preview of a run is %v", p)
+		}
+		if next := preview.Occurrences[0].OccurrenceTime; !proto.Equal(preview.GetAudience().GetBeginTime(), next) {
+			r.Errorf("it is at %v, want %v", preview.GetAudience().GetBeginTime(), next)
 		}
 
 		time.Sleep(time.Hour + 2*time.Minute)
@@ -83,6 +95,42 @@ func TestAudiencesOfSchedulesAreChecked(t *testing.T) {
 			if _, err := schedules.PutSchedule(r.Context(), &ddqv1.PutScheduleRequest{Schedule: s}); status.Code(err) != codes.InvalidArgument {
 				r.Errorf("%s: %v", name, err)
 			}
+		}
+	})
+}
+
+// TestTimesOfRecipientsAreChecked refuses what has no meaning at the time of each recipient.
+func TestTimesOfRecipientsAreChecked(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		schedules := ddqv1.NewScheduleServiceClient(r.conn)
+		_, err := ddqv1.NewAudienceServiceClient(r.conn).CreateAudience(r.Context(), &ddqv1.CreateAudienceRequest{Audience: &ddqv1.Audience{Name: "users", Shards: 1}})
+		must(r, err)
+		for field, edit := range map[string]func(*ddqv1.Schedule){
+			"timetable.zone":             func(s *ddqv1.Schedule) { s.Audience = nil },
+			"timetable.jitter_ms":        func(s *ddqv1.Schedule) { s.Timetable.JitterMs = 1000 },
+			"timetable.entries[0].every": func(s *ddqv1.Schedule) { s.Timetable.Entries = []*ddqv1.TimetableEntry{every(24 * time.Hour)} },
+			"timetable.entries":          func(s *ddqv1.Schedule) { s.Timetable.Entries = cron("0 * * * *").Entries },
+		} {
+			s := nightly(func(s *ddqv1.Schedule) {
+				s.Timetable = cron("0 9 * * *")
+				s.Timetable.Zone, s.Audience = "recipient", &ddqv1.AudienceTarget{Name: "users"}
+			})
+			edit(s)
+			_, err := schedules.PutSchedule(r.Context(), &ddqv1.PutScheduleRequest{Schedule: s})
+			if got := statustest.Look(r.T, err); got.Reason != "BAD_POLICY" || got.Field != field {
+				r.Errorf("%s: %+v", field, got)
+			}
+		}
+		s := nightly(func(s *ddqv1.Schedule) {
+			s.Timetable = cron("0 9,17 * * *")
+			s.Timetable.Zone, s.Audience = "recipient", &ddqv1.AudienceTarget{Name: "users", WindowMs: 3600_000}
+		})
+		_, err = schedules.PutSchedule(r.Context(), &ddqv1.PutScheduleRequest{Schedule: s})
+		must(r, err)
+		put, err := schedules.GetSchedule(r.Context(), &ddqv1.GetScheduleRequest{Topic: s.Topic, Name: s.Name})
+		must(r, err)
+		if put.GetSchedule().GetOverlap() != ddqv1.Overlap_OVERLAP_ALLOW {
+			r.Errorf("its overlap is %v", put.GetSchedule().GetOverlap())
 		}
 	})
 }

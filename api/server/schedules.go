@@ -6,6 +6,9 @@ import (
 
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/guard"
+	"github.com/ddq-io/ddq/api/server/status"
+	"github.com/ddq-io/ddq/api/server/workflows"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/wire"
@@ -19,8 +22,13 @@ type scheduleServer struct {
 }
 
 func (s *scheduleServer) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
-	if err := allowPut(ctx, r.GetSchedule().GetTopic()); err != nil {
+	if err := guard.AllowPut(ctx, r.GetSchedule().GetTopic()); err != nil {
 		return nil, err
+	}
+	for _, topic := range workflows.TopicsOf(r.GetSchedule().GetWorkflow().GetSteps()) {
+		if err := guard.AllowPut(ctx, topic); err != nil {
+			return nil, err
+		}
 	}
 	n, e := scheduleOf(r.GetSchedule())
 	if e != nil {
@@ -30,7 +38,7 @@ func (s *scheduleServer) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRe
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.PutScheduleResponse{Version: put.Version, Outcome: wire.Enum(putToWire[:], put.Outcome), NextTime: wire.StampOrNil(put.Next)}, nil
+	return &ddqv1.PutScheduleResponse{Version: put.Version, Outcome: wire.Enum(putToWire[:], put.Outcome), NextTime: wire.StampOrNil(put.Next), Warnings: warningsWire(put.Warnings)}, nil
 }
 
 func (s *scheduleServer) PutSchedules(ctx context.Context, r *ddqv1.PutSchedulesRequest) (*ddqv1.PutSchedulesResponse, error) {
@@ -42,7 +50,7 @@ func (s *scheduleServer) PutSchedules(ctx context.Context, r *ddqv1.PutSchedules
 		put, err := s.PutSchedule(ctx, r.GetSchedules()[i])
 		out.Results[i] = &ddqv1.PutScheduleResult{Result: &ddqv1.PutScheduleResult_Put{Put: put}}
 		if err != nil {
-			out.Results[i].Result = &ddqv1.PutScheduleResult_Error{Error: itemError(s.log, classify(err))}
+			out.Results[i].Result = &ddqv1.PutScheduleResult_Error{Error: status.Item(s.log, status.Classify(err))}
 		}
 	})
 	return out, ctx.Err()
@@ -157,21 +165,21 @@ func (s *scheduleServer) PreviewSchedule(ctx context.Context, r *ddqv1.PreviewSc
 	}
 	switch of := r.GetOf().(type) {
 	case *ddqv1.PreviewScheduleRequest_Existing:
-		topic, list, err := s.service.Schedules.PreviewExisting(ctx, of.Existing.GetTopic(), of.Existing.GetName(), span)
+		p, err := s.service.Schedules.PreviewExisting(ctx, of.Existing.GetTopic(), of.Existing.GetName(), span)
 		if err != nil {
 			return nil, err
 		}
-		return &ddqv1.PreviewScheduleResponse{Topic: topic, Occurrences: previewWire(list)}, nil
+		return previewWire(p.Topic, &p), nil
 	case *ddqv1.PreviewScheduleRequest_Schedule:
 		n, e := scheduleOf(of.Schedule)
 		if e != nil {
 			return nil, e
 		}
-		list, err := s.service.Schedules.Preview(ctx, n, span)
+		p, err := s.service.Schedules.Preview(ctx, n, span)
 		if err != nil {
 			return nil, err
 		}
-		return &ddqv1.PreviewScheduleResponse{Topic: n.Topic, Occurrences: previewWire(list)}, nil
+		return previewWire(n.Topic, &p), nil
 	}
 	return nil, wire.Invalid("BAD_SCHEDULE", "of", "is missing: set schedule or existing")
 }

@@ -5,11 +5,14 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/wire"
+	"github.com/ddq-io/ddq/store"
 )
 
 func durationWire(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
@@ -22,7 +25,7 @@ func statusWire(s *schedules.Status) *ddqv1.ScheduleStatus {
 	for i := range s.Open {
 		r := &s.Open[i]
 		w.OpenRuns = append(w.OpenRuns, &ddqv1.ScheduleRun{
-			OccurrenceTime: wire.StampOrNil(r.At), Due: wire.StampOrNil(r.Due), Id: s.ID(r.Occurrence), Origin: wire.Enum(originToWire[:], r.Origin),
+			OccurrenceTime: wire.StampOrNil(r.At), Due: wire.StampOrNil(r.Due), Id: s.RunID(*r), Origin: wire.Enum(originToWire[:], r.Origin),
 		})
 	}
 	for i := range s.History {
@@ -45,7 +48,7 @@ func pastWire(s *schedule.Schedule, h *schedule.Past) *ddqv1.ScheduleRun {
 	if h.Reason != 0 {
 		return w
 	}
-	w.Id, w.Due = s.ID(h.Occurrence), wire.StampOrNil(h.Due)
+	w.Id, w.Due = s.PastID(h), wire.StampOrNil(h.Due)
 	if h.Started != 0 {
 		w.LateMs, w.DurationMs = int64(max(h.Started-h.Due, 0)), int64(max(h.Ended-h.Started, 0))
 	}
@@ -66,29 +69,39 @@ func totalsWire(s *schedule.Schedule) *ddqv1.ScheduleTotals {
 // previewRangeOf converts what a preview is to name.
 func previewRangeOf(r *ddqv1.PreviewScheduleRequest) (out schedules.PreviewRange, err error) {
 	out.Count = int(r.GetCount())
-	if r.GetFrom() != nil {
-		from, e := wire.Instant(r.GetFrom(), "from")
-		if e != nil {
-			return out, e
-		}
-		out.From = from
-	}
-	if r.GetTo() != nil {
-		to, e := wire.Instant(r.GetTo(), "to")
-		if e != nil {
-			return out, e
-		}
-		out.To = to
+	var e *problem.Error
+	if out.From, out.To, e = spanOf(r); e != nil {
+		return out, e
 	}
 	return out, nil
 }
 
-func previewWire(list []schedules.Previewed) []*ddqv1.PreviewedOccurrence {
-	out := make([]*ddqv1.PreviewedOccurrence, len(list))
-	for i, o := range list {
-		out[i] = &ddqv1.PreviewedOccurrence{
+// spanOf reads the ends of a span, 0 for one that is not given.
+func spanOf(r interface {
+	GetFrom() *timestamppb.Timestamp
+	GetTo() *timestamppb.Timestamp
+}) (from, to store.Millis, e *problem.Error) {
+	if r.GetFrom() != nil {
+		if from, e = wire.Instant(r.GetFrom(), "from"); e != nil {
+			return from, to, e
+		}
+	}
+	if r.GetTo() != nil {
+		to, e = wire.Instant(r.GetTo(), "to")
+	}
+	return from, to, e
+}
+
+func previewWire(topic string, p *schedules.Preview) *ddqv1.PreviewScheduleResponse {
+	out := &ddqv1.PreviewScheduleResponse{Topic: topic, Warnings: warningsWire(p.Warnings)}
+	out.Occurrences = make([]*ddqv1.PreviewedOccurrence, len(p.Occurrences))
+	for i, o := range p.Occurrences {
+		out.Occurrences[i] = &ddqv1.PreviewedOccurrence{
 			OccurrenceTime: wire.StampOrNil(o.At), Due: wire.StampOrNil(o.Due), LocalTime: o.Local.Format(localTime), Skipped: wire.Enum(skipToWire[:], o.Skipped),
 		}
+	}
+	if p.Audience != nil {
+		out.Audience = audiencePreviewWire(p.Audience)
 	}
 	return out
 }

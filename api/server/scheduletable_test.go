@@ -111,6 +111,25 @@ func preview(req *ddqv1.PreviewScheduleRequest) func(r *rig) error {
 	}
 }
 
+// inAn is a moment so far ahead of now, in a bubble: a test begins when a bubble does.
+func inAn(d time.Duration) *timestamppb.Timestamp {
+	return timestamppb.New(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(d))
+}
+
+func forecastOf(req *ddqv1.ForecastRequest) func(r *rig) error {
+	return func(r *rig) error {
+		_, err := r.schedules.Forecast(r.Context(), req)
+		return err
+	}
+}
+
+func dryRunOf(req *ddqv1.DryRunRequest) func(r *rig) error {
+	return func(r *rig) error {
+		_, err := r.schedules.DryRun(r.Context(), req)
+		return err
+	}
+}
+
 var existing = &ddqv1.PreviewScheduleRequest_Existing{Existing: &ddqv1.ScheduleName{Name: "nightly"}}
 
 var weekend = &ddqv1.Calendar{Name: "weekend", Weekdays: []string{"SAT", "sun"}}
@@ -136,6 +155,7 @@ var scheduleRefusals = []refusal{
 	{"schedule without topic", put(func(s *ddqv1.Schedule) { s.Topic = "" }), codes.InvalidArgument, "BAD_NAME", "topic", "", 0},
 	{"schedule of a malformed topic", put(func(s *ddqv1.Schedule) { s.Topic = "~a" }), codes.InvalidArgument, "BAD_NAME", "topic", "", 0},
 	{"no task", put(func(s *ddqv1.Schedule) { s.Run = nil }), codes.InvalidArgument, "BAD_SCHEDULE", "task", "", 0},
+	{"read without its payload", put(func(s *ddqv1.Schedule) { s.Masked = true }), codes.InvalidArgument, "MASKED", "masked", "", 0},
 	{"no timetable", put(func(s *ddqv1.Schedule) { s.Timetable = nil }), codes.InvalidArgument, "BAD_SCHEDULE", "timetable.entries", "", 0},
 	{"empty entry", timed(&ddqv1.TimetableEntry{}), codes.InvalidArgument, "BAD_SCHEDULE", "timetable.entries[0]", "", 0},
 	{"no instants", timed(at()), codes.InvalidArgument, "BAD_SCHEDULE", "timetable.entries[0].at", "", 0},
@@ -325,6 +345,24 @@ var scheduleRefusals = []refusal{
 		_, err := r.schedules.DeleteCalendar(r.Context(), &ddqv1.DeleteCalendarRequest{Name: "weekend"})
 		return err
 	}, codes.FailedPrecondition, "CALENDAR_IN_USE", "name", "", 0},
+
+	// Forecasts and dry runs.
+	{"forecast of no topic's name", forecastOf(&ddqv1.ForecastRequest{Topic: "a b"}), codes.InvalidArgument, "BAD_NAME", "topic", "", 0},
+	{"forecast of an unknown topic", forecastOf(&ddqv1.ForecastRequest{Topic: "nobody"}), codes.NotFound, "NO_TOPIC", "topic", "", 0},
+	{"forecast backwards", forecastOf(&ddqv1.ForecastRequest{From: inAn(2 * time.Hour), To: inAn(time.Hour)}), codes.InvalidArgument, "BAD_TIME", "to", "", 0},
+	{"forecast by milliseconds", forecastOf(&ddqv1.ForecastRequest{BucketMs: 999}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "bucket_ms", "", 0},
+	{"negative bucket", forecastOf(&ddqv1.ForecastRequest{BucketMs: -1}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "bucket_ms", "", 0},
+	{"bucket beyond all time", forecastOf(&ddqv1.ForecastRequest{BucketMs: 1 << 60}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "bucket_ms", "", 0},
+	{"2,001 buckets", forecastOf(&ddqv1.ForecastRequest{From: inAn(time.Hour), To: inAn(time.Hour + 2001*time.Second), BucketMs: 1000}),
+		codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "bucket_ms", "", 0},
+	{"dry run of no topic", dryRunOf(&ddqv1.DryRunRequest{To: inAn(time.Hour)}), codes.InvalidArgument, "BAD_NAME", "topic", "", 0},
+	{"dry run without end", after(nil, dryRunOf(&ddqv1.DryRunRequest{Topic: "report"})), codes.InvalidArgument, "BAD_TIME", "to", "", 0},
+	{"dry run of what has been", after(nil, dryRunOf(&ddqv1.DryRunRequest{Topic: "report", To: inAn(-time.Hour)})), codes.InvalidArgument, "BAD_TIME", "to", "", 0},
+	{"dry run of no schedule's name", after(nil, dryRunOf(&ddqv1.DryRunRequest{Topic: "report", Name: "a b", To: inAn(time.Hour)})), codes.InvalidArgument, "BAD_NAME", "name", "", 0},
+	{"dry run of an unknown schedule", after(nil, dryRunOf(&ddqv1.DryRunRequest{Topic: "report", Name: "nobody", To: inAn(time.Hour)})), codes.NotFound, "NO_SCHEDULE", "name", "", 0},
+	{"page of a dry run", after(nil, dryRunOf(&ddqv1.DryRunRequest{Topic: "report", To: inAn(time.Hour), PageSize: -1})), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "page_size", "", 0},
+	{"token of another listing for a dry run", after(nil, dryRunOf(&ddqv1.DryRunRequest{Topic: "report", To: inAn(time.Hour), PageToken: "dG9waWNzOmE"})),
+		codes.InvalidArgument, "BAD_CURSOR", "page_token", "", 0},
 
 	// Pages and batches.
 	{"negative page of schedules", func(r *rig) error {

@@ -15,6 +15,10 @@ import (
 
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/delivery"
+	"github.com/ddq-io/ddq/api/server/guard"
+	"github.com/ddq-io/ddq/api/server/status"
+	"github.com/ddq-io/ddq/api/server/workflows"
 	"github.com/ddq-io/ddq/api/service"
 )
 
@@ -23,13 +27,13 @@ import (
 type Server struct {
 	*lifetime
 	config   Config
-	who      *guard
+	who      *guard.Guard
 	metrics  *serverMetrics
 	grpc     *grpc.Server
 	local    *localCalls
 	channel  channel // the same services, without a port
 	health   *health
-	sessions *sessions
+	sessions *delivery.Sessions
 	queue    *queue
 }
 
@@ -37,9 +41,11 @@ type Server struct {
 // to reg, which may be nil.
 func New(config Config, cases *service.Service, log *slog.Logger, reg registerer) *Server {
 	config = config.withDefaults()
-	life, calls := newLifetime(), &interceptor{log, newMetrics(reg), &guard{access: config.Access}}
-	from := &callers{service: cases, log: log}
-	open := newSessions(config, cases, from, life, calls)
+	life, calls := newLifetime(), newInterceptor(config, log, reg)
+	from := guard.NewNodes(cases.Node().Membership(), cases.Node().Config().Node, log)
+	open := delivery.New(config.delivery(), cases, delivery.Host{
+		Log: log, Nodes: from, Drain: life.drain, Loops: &life.loops, Guard: calls.guard, Stale: calls.metrics.staleBy,
+	})
 	s := &Server{
 		lifetime: life,
 		config:   config,
@@ -56,27 +62,28 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 	s.channel = newChannel(s.local, calls)
 	for _, registrar := range []grpc.ServiceRegistrar{s.grpc, s.channel} {
 		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
-		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version})
+		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version, warnings: config.Warnings, accepted: config.Accepted})
 		if config.Access != nil {
 			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access})
 		}
 		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &scheduleServer{service: cases, log: log})
+		registrar.RegisterService(checked(&ddqv1.WorkflowService_ServiceDesc, log), workflows.New(cases.Workflows, workflowEdge(life, log)))
 		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
 	}
-	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, callers: from, service: cases})
+	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, nodes: from, service: cases})
 	s.health = newHealth(s.drain, cases.Node().Ready, s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	s.metrics.learn(s.grpc.GetServiceInfo())
-	calls.who.learn(s.grpc.GetServiceInfo())
+	calls.who.Learn(s.grpc.GetServiceInfo())
 	return s
 }
 
 // Authorize says why a caller that brings these values of the authorization header may not
 // make a call about all topics, as a gRPC status; nil when it may. It is for other ports.
 func (s *Server) Authorize(ctx context.Context, authorization []string, method string) error {
-	if e := s.who.authorize(ctx, authorization, method); e != nil {
-		return toStatus(ctx, s.queue.log, method, e)
+	if e := s.who.Authorize(ctx, authorization, method); e != nil {
+		return status.Of(ctx, s.queue.log, method, e)
 	}
 	return nil
 }
@@ -97,7 +104,7 @@ func (s *Server) Serve(lis net.Listener) error {
 func (s *Server) Stop(ctx context.Context) error {
 	s.health.Shutdown()
 	s.startEnd()
-	s.sessions.drainAll(s.grace(ctx))
+	s.sessions.Drain(s.grace(ctx))
 	cut := context.AfterFunc(ctx, s.grpc.Stop)
 	s.local.end(ctx)
 	s.grpc.GracefulStop()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 // services asks reflection for the names of all services.
@@ -65,8 +66,8 @@ func TestEveryMethodIsHandled(t *testing.T) {
 				}
 			}
 		}
-		if methods != 71 {
-			r.Errorf("%d methods, want 71", methods)
+		if methods != 92 {
+			r.Errorf("%d methods, want 92", methods)
 		}
 	})
 }
@@ -194,7 +195,7 @@ func TestStopEndsWhatWaits(t *testing.T) {
 			"stream": func() error { _, err := pipeline.Recv(); return err }(),
 			"worker": s.ending(),
 		} {
-			if got := look(r.T, err); got.code != codes.Unavailable || got.reason != "DRAINING" || got.retry == 0 {
+			if got := statustest.Look(r.T, err); got.Code != codes.Unavailable || got.Reason != "DRAINING" || got.Retry == 0 {
 				r.Errorf("%s ended with %+v", what, got)
 			}
 		}
@@ -255,7 +256,7 @@ func TestTopicsComeBackAsConfigured(t *testing.T) {
 			PriorityAgeing: proto.Int32(4), Concurrency: proto.Int32(5), KeyConcurrency: proto.Int32(2),
 			OverLimit:         ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER,
 			IndexedAttributes: &ddqv1.IndexedAttributes{Names: []string{"path", "tenant"}},
-			WatchRetentionMs:  proto.Int64(60_000), WatchMaxEvents: proto.Int64(2000),
+			WatchRetentionMs:  proto.Int64(60_000), WatchMaxEvents: proto.Int64(2000), WorkflowRetentionMs: proto.Int64(5000), MaxWorkflows: proto.Int64(6),
 		}
 		must(r, created("t", policy)(r))
 		paused, err := r.admin.PauseTopic(r.Context(), &ddqv1.PauseTopicRequest{Name: "t", Delivery: true})

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/delivery"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 // subscriber is a worker's end of a Subscribe stream.
@@ -225,7 +227,7 @@ func (r *rig) requireState(id string, state ddqv1.TaskState, lastError string) {
 
 func TestWhatBreaksTheRulesEndsTheStream(t *testing.T) {
 	hello := &ddqv1.Hello{Topic: "t"}
-	held := make([]*ddqv1.Ack, maxSettles+1)
+	held := make([]*ddqv1.Ack, delivery.MaxSettles+1)
 	for i := range held {
 		held[i] = &ddqv1.Ack{TaskId: "a"}
 	}
@@ -257,8 +259,8 @@ func TestWhatBreaksTheRulesEndsTheStream(t *testing.T) {
 						r.Fatal(err)
 					}
 				}
-				got := look(r.T, s.ending())
-				if got.code != codes.InvalidArgument || got.reason != c.reason || got.field != c.field {
+				got := statustest.Look(r.T, s.ending())
+				if got.Code != codes.InvalidArgument || got.Reason != c.reason || got.Field != c.field {
 					r.Errorf("got %+v, want %s of %s", got, c.reason, c.field)
 				}
 			})
@@ -281,8 +283,8 @@ func TestTooManyInFlightAreLowered(t *testing.T) {
 func TestASilentStreamEnds(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		began := time.Now()
-		got := look(r.T, r.open().ending())
-		if got.reason != "BAD_STREAM" || time.Since(began) > 6*time.Second {
+		got := statustest.Look(r.T, r.open().ending())
+		if got.Reason != "BAD_STREAM" || time.Since(began) > 6*time.Second {
 			r.Errorf("got %+v after %v", got, time.Since(began))
 		}
 	})

@@ -14,9 +14,9 @@ func foundWire(f *service.Found) *ddqv1.Task {
 	t := &ddqv1.Task{DeadReason: wire.Enum(reasonToWire[:], f.Reason), FinishedAt: wire.StampOrNil(f.Finished)}
 	wire.PutTask(t, new([2]timestamppb.Timestamp), &f.Task)
 	t.Topic = f.Topic
-	t.State = stateWire(f.State)
+	t.State = wire.State(f.State)
 	t.MaxRetries = int32(f.MaxRetries)
-	t.RetryCount = retryCount(f.State, f.Attempt)
+	t.RetryCount = wire.RetryCount(f.State, f.Attempt)
 	t.WaitingFor, t.NextTokenTime = wire.Enum(waitingToWire[:], f.WaitingFor), wire.StampOrNil(f.NextToken)
 	if f.State == store.StateRunning {
 		t.Worker = wire.Text(f.Worker)
@@ -48,22 +48,4 @@ func historyWire(f *service.Found) *ddqv1.Task {
 		})
 	}
 	return t
-}
-
-// retryCount is the number of deliveries before the one that a task is at: the
-// one to come while it waits, else the last one.
-func retryCount(s store.State, attempt int) int32 {
-	if s.Pending() || s == store.StateExpired || attempt == 0 {
-		return int32(attempt)
-	}
-	return int32(attempt - 1)
-}
-
-// taskSize is about what a task takes up in a message.
-func taskSize(t *store.Task) int {
-	n := 256 + len(t.ID) + len(t.Payload) + len(t.LastError)
-	for _, a := range t.Attributes {
-		n += len(a.Key) + len(a.Value) + 8
-	}
-	return n
 }

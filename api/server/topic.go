@@ -7,6 +7,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
@@ -32,6 +33,10 @@ func policyOf(p *ddqv1.TopicPolicy) (c service.TopicChange, e *problem.Error) {
 		return c, e
 	}
 	c.WatchMax = intOrNil(p.WatchMaxEvents)
+	if c.WorkflowRetention, e = spanOrNil(p.WorkflowRetentionMs, "policy.workflow_retention_ms"); e != nil {
+		return c, e
+	}
+	c.MaxWorkflows = intOrNil(p.MaxWorkflows)
 	if c.Backoff, e = wire.ReadBackoff(p.Backoff, "policy.backoff"); e != nil {
 		return c, e
 	}
@@ -92,6 +97,8 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 		DeliveryPaused: t.DeliveryPaused,
 		EnqueuePaused:  t.EnqueuePaused,
 	}
+	retained, open := workflows.Policy(t)
+	w.Policy.WorkflowRetentionMs, w.Policy.MaxWorkflows = new(store.CeilMillis(retained)), new(int64(open))
 	limitsWire(w.Policy, &t.Limits)
 	return w
 }

@@ -39,6 +39,6 @@ func (q *queue) CancelTask(ctx context.Context, r *ddqv1.CancelTaskRequest) (*dd
 	return &ddqv1.CancelTaskResponse{
 		Topic:   out.Topic,
 		Outcome: wire.Enum(cancelToWire[:], out.Outcome),
-		State:   stateWire(out.State),
+		State:   wire.State(out.State),
 	}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 )
 
 // keeps creates topic t, which keeps done tasks for an hour.
@@ -67,7 +67,7 @@ func TestWaitEndsWithTheNode(t *testing.T) {
 		}()
 		synctest.Wait()
 		stopped := r.stopping(10 * time.Second)
-		if got := look(r.T, <-failed); got.code != codes.Unavailable || got.reason != "DRAINING" {
+		if got := statustest.Look(r.T, <-failed); got.Code != codes.Unavailable || got.Reason != "DRAINING" {
 			r.Errorf("the wait ended with %+v", got)
 		}
 		_, err := stopped()
@@ -155,20 +155,4 @@ func TestCancelGoesOverTheStream(t *testing.T) {
 			r.Errorf("got %v, %v", got, err)
 		}
 	})
-}
-
-// Cancels do not overtake the deliveries that they are about.
-func TestCancelWaitsForItsDelivery(t *testing.T) {
-	o := newOutbox(quiet, time.Minute)
-	for range frameTasks + 1 {
-		o.Deliver(deliveries(time.Minute, 1, "a"))
-	}
-	o.Cancel([]subscription.CancelAsk{{ID: "a"}})
-	first, second := o.take(time.Now()), o.take(time.Now())
-	if len(first.cancels) != 0 || len(second.cancels) != 1 || len(second.tasks) != 1 {
-		t.Errorf("cancels %d and %d, tasks %d and %d", len(first.cancels), len(second.cancels), len(first.tasks), len(second.tasks))
-	}
-	if third := o.take(time.Now()); !third.empty() {
-		t.Errorf("a third frame has %v", third)
-	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/watches"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -53,8 +53,8 @@ func (q *queue) WatchTasks(r *ddqv1.WatchTasksRequest, stream grpc.ServerStreami
 	}
 }
 
-func watchOptions(r *ddqv1.WatchTasksRequest) (o service.WatchOptions, e *problem.Error) {
-	o = service.WatchOptions{Topic: r.Topic, Filter: service.WatchFilter{IDs: r.Ids}}
+func watchOptions(r *ddqv1.WatchTasksRequest) (o watches.Options, e *problem.Error) {
+	o = watches.Options{Topic: r.Topic, Filter: watches.Filter{IDs: r.Ids}}
 	if len(r.Cursor) > 0 {
 		o.Cursor = r.Cursor
 	}
@@ -78,7 +78,7 @@ func watchOptions(r *ddqv1.WatchTasksRequest) (o service.WatchOptions, e *proble
 	return o, nil
 }
 
-func frameWire(f *service.WatchFrame) *ddqv1.WatchTasksResponse {
+func frameWire(f *watches.Frame) *ddqv1.WatchTasksResponse {
 	w := &ddqv1.WatchTasksResponse{Cursor: f.Cursor, Changes: make([]*ddqv1.TaskChange, len(f.Changes))}
 	for i := range f.Changes {
 		w.Changes[i] = changeWire(&f.Changes[i])
@@ -86,11 +86,11 @@ func frameWire(f *service.WatchFrame) *ddqv1.WatchTasksResponse {
 	return w
 }
 
-func changeWire(c *service.ShardChange) *ddqv1.TaskChange {
+func changeWire(c *watches.ShardChange) *ddqv1.TaskChange {
 	return &ddqv1.TaskChange{
 		Id:         c.ID,
 		Kind:       wire.Enum(changeToWire[:], c.Kind),
-		State:      stateWire(c.State()),
+		State:      wire.State(c.State()),
 		TimeUnixUs: c.At.UnixMicro(),
 		Attempt:    int32(c.Attempt),
 		DueUnixMs:  int64(c.Due),

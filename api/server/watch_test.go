@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/status/statustest"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -87,7 +88,7 @@ func TestWatchEndsWithTheNode(t *testing.T) {
 		stream := r.watch(&ddqv1.WatchTasksRequest{Topic: "t"})
 		r.happened(stream)
 		go r.server.Stop(r.Context())
-		if _, err := stream.Recv(); status.Code(err) != codes.Unavailable || look(r.T, err).retry == 0 {
+		if _, err := stream.Recv(); status.Code(err) != codes.Unavailable || statustest.Look(r.T, err).Retry == 0 {
 			r.Errorf("the stream ended with %v", err)
 		}
 	})

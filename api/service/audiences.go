@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/store"
@@ -27,9 +29,30 @@ type shardStore interface {
 }
 
 // audiencesOf returns the use cases of audiences; nil where the store keeps no cells.
-func audiencesOf(cells store.Cells, st store.Store, look *lookup) *audiences.Audiences {
+func audiencesOf(node *actors.Node, st store.Store, look *lookup) *audiences.Audiences {
+	cells := node.Cells()
 	if cells == nil {
 		return nil
 	}
-	return audiences.New(audienceStore{cells, st}, audiences.Limits{}, (&schedules.Users{Cells: cells, Topics: look.topics}).Find)
+	return audiences.New(audienceStore{cells, st}, audiences.Limits{}, audiences.Outside{
+		Used:  (&schedules.Users{Cells: cells, Topics: look.topics}).Find,
+		Topic: look.topic,
+		Tell: func(ctx context.Context, topic string, shard int) {
+			if ref, err := node.Topics().Open(ctx, topic, false); err == nil {
+				ref.CellsChanged(shard)
+			}
+		},
+	})
+}
+
+// topic returns a topic as the store has it, or nil.
+func (s *lookup) topic(ctx context.Context, name string) (*store.Topic, error) {
+	topics, err := s.topics(ctx, name)
+	switch {
+	case err == nil:
+		return &topics[0], nil
+	case err.Kind == problem.NotFound:
+		return nil, nil
+	}
+	return nil, err
 }

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,4 +171,63 @@ func TestCancelOutlivesTheOwner(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The shard of a running task goes to another node, which does not know the stream of the
+// hold: whoever has the worker is told all the same, from wherever the call comes.
+func TestCancelReachesTheWorkerAfterItsShardWasHandedOver(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
+		a, b, c := f.Nodes["a"], f.Nodes["b"], f.Nodes["c"]
+		w := f.Work(b, "mail", 100)
+		w.Enqueue(a, "mail", "t", 30, 100*time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
+		held := w.Take()
+		if err := b.Sys.Node().Peer().Drain(true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if slices.Contains(f.Owners("mail"), "b") {
+			t.Fatal("b owns shards")
+		}
+		for _, d := range held {
+			if got := <-cancelTask(t, c.Sys, d.Task.ID, 0, false); got.err != nil || got.Outcome != service.CancelRequested {
+				t.Fatalf("cancel: %+v", got)
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+		told := map[string]bool{}
+		for _, ask := range w.TakeCancels() {
+			told[string(ask.Token)] = true
+		}
+		for _, d := range held {
+			if !told[string(d.Token)] {
+				t.Errorf("not told of %s", d.Task.ID)
+			}
+		}
+	})
+}
+
+// A task may be cancelled before its owner knows that it is held.
+func TestCancelWhileTheHoldIsNotAnswered(t *testing.T) {
+	for _, call := range []string{"hold", "hold_new"} {
+		t.Run(call, func(t *testing.T) {
+			servicetest.FaultBubble(t, keeping(time.Hour), func(t *testing.T, s *service.Service, f *servicetest.FaultyStore) {
+				w := servicetest.Subscribe(t, s, "mail", 10)
+				servicetest.Idle(time.Second)
+				late := make(chan struct{})
+				f.Set(func(f *servicetest.FaultyStore) { f.Late = map[string]chan struct{}{call: late} })
+				delay := map[string]time.Duration{"hold": 2 * time.Second, "hold_new": 0}[call]
+				go servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", delay))
+				servicetest.Idle(3 * time.Second)
+				if got := <-cancelTask(t, s, "a", 0, false); got.err != nil || got.State != store.StateRunning {
+					t.Fatalf("cancel: %+v", got)
+				}
+				close(late)
+				servicetest.Idle(time.Second)
+				if asks := w.TakeCancels(); len(asks) != 1 || asks[0].ID != "a" || len(w.Take()) != 1 {
+					t.Errorf("told of %v", asks)
+				}
+			})
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -17,11 +18,17 @@ type DeadLetters struct {
 	store  taskStore
 	limits *limits
 	look   *lookup
+	refuse *refusedTasks
 }
 
 // List pages through the dead letters that the filter matches.
 func (s *DeadLetters) List(ctx context.Context, topic string, f DeadFilter, size int, token string) (tasks []Found, next string, err error) {
-	return s.look.page(ctx, topic, []store.Kind{store.KindDead}, size, token, f.matches)
+	return s.look.walk(ctx, topic, []store.Kind{store.KindDead}, size, token, f.matches,
+		func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+			return s.refuse.list(ctx, shard, cursor, limit, func(cursor string, limit int) ([]store.Snapshot, string, error) {
+				return s.store.List(ctx, shard, kind, cursor, limit)
+			})
+		})
 }
 
 func (f DeadFilter) matches(t *store.Snapshot) bool {
@@ -34,7 +41,7 @@ func (f DeadFilter) matches(t *store.Snapshot) bool {
 // Requeue makes dead letters due now with fresh attempts: ids, or with none
 // what the filter matches. missing are those of ids that are no dead letters.
 func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return s.each(ctx, topic, ids, f, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+	return s.each(ctx, topic, ids, f, (*sent.Refused).Again, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		statuses := make([]store.Status, len(results))
 		for i, r := range results {
@@ -61,7 +68,7 @@ func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f
 
 // Delete deletes dead letters like Requeue requeues them.
 func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return s.each(ctx, topic, ids, f, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+	return s.each(ctx, topic, ids, f, forget, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		_, results, err := s.store.RemoveDead(ctx, shard, ids)
 		return results, err
 	})
@@ -69,13 +76,13 @@ func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f 
 
 type deadAction func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error)
 
-func (s *DeadLetters) each(ctx context.Context, topic string, ids []string, f DeadFilter, act deadAction) (n int64, missing []string, err error) {
+func (s *DeadLetters) each(ctx context.Context, topic string, ids []string, f DeadFilter, again refusedAction, act deadAction) (n int64, missing []string, err error) {
 	l := s.limits
 	if len(ids) > l.BatchTasks {
 		return 0, nil, problem.BadField("ids", "BATCH_SIZE", "%d ids; at most %d are allowed", len(ids), l.BatchTasks)
 	}
 	for _, id := range ids {
-		if err := l.checkID(id); err != nil {
+		if err := l.CheckID(id); err != nil {
 			err.Field = "ids"
 			return 0, nil, err
 		}
@@ -85,10 +92,18 @@ func (s *DeadLetters) each(ctx context.Context, topic string, ids []string, f De
 		return 0, nil, e
 	}
 	if len(ids) > 0 {
-		return actOn(ref, ids, act)
+		n, missing, err = actOn(ref, ids, act)
+		if err != nil {
+			return n, missing, err
+		}
+		more, missing, err := s.refuse.act(ctx, ref, missing, again)
+		return n + more, missing, err
 	}
-	n, err = s.actOnMatches(ctx, ref, f, act)
-	return n, nil, err
+	if n, err = s.actOnMatches(ctx, ref, f, act); err != nil {
+		return n, nil, err
+	}
+	more, err := s.refuse.actOnMatches(ctx, ref, f, again)
+	return n + more, nil, err
 }
 
 func actOn(ref *actors.Topic, ids []string, act deadAction) (n int64, missing []string, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/ddq-io/ddq/api/service/position"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -12,18 +11,12 @@ import (
 
 var StartGeneration = startGeneration
 
-// At is how far the watch is.
-func (w *Watch) At() position.Set { return w.at }
-
 // RampUp is of a change that sets whether deliveries are paused.
 func (c *TopicChange) RampUp(t *store.Topic, now store.Millis) {
 	paused := t.DeliveryPaused
 	set(&t.DeliveryPaused, c.DeliveryPaused)
 	c.rampUp(t, paused, now)
 }
-
-// Tails is how many topics have watchers.
-func (s *Watches) Tails() int { return len(s.tails.byTopic) }
 
 // IndexPage reads a task of a shard by its index.
 func (s *Finder) IndexPage(t *testing.T, topic *store.Topic, f *TaskFilter, shard store.Shard) error {

@@ -45,7 +45,7 @@ func (l *limits) checkFilter(f *TaskFilter) *problem.Error {
 		return problem.BadField("filter.attributes", "BAD_ATTRIBUTES", "a filter has at most %d attributes", l.Attributes)
 	}
 	if f.IDPrefix != "" {
-		if err := l.checkID(f.IDPrefix); err != nil {
+		if err := l.CheckID(f.IDPrefix); err != nil {
 			err.Field = "filter.id_prefix"
 			return err
 		}

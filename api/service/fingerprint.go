@@ -18,8 +18,13 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 		d.WriteString(s)
 	}
 	d.Reset()
-	number(int64(len(t.Task.Payload)))
-	d.Write(t.Task.Payload)
+	if len(t.PayloadFingerprint) > 0 {
+		number(-1) // no payload is that long
+		text(string(t.PayloadFingerprint))
+	} else {
+		number(int64(len(t.Task.Payload)))
+		d.Write(t.Task.Payload)
+	}
 	number(int64(t.When.Delay))
 	number(int64(t.When.At))
 	number(int64(t.Task.Visibility))

@@ -51,7 +51,7 @@ func (s *Fleet) describeAll(ctx context.Context, members []fleet.Member) map[str
 
 func (s *Fleet) describe(ctx context.Context, m fleet.Member) (fleet.PeerStatus, error) {
 	if m.Name == s.node.Config().Node {
-		return s.node.DescribePeer(ctx)
+		return s.node.Peer().Describe(ctx)
 	}
 	return s.node.Membership().Peers().Describe(ctx, m)
 }
@@ -154,7 +154,7 @@ func (s *Fleet) CheckName(name string) *problem.Error { return s.limits.checkNam
 // Drain makes a node give up its shards, or take shards again.
 func (s *Fleet) Drain(ctx context.Context, name string, draining bool) error {
 	if name == s.node.Config().Node {
-		return s.node.DrainPeer(draining)
+		return s.node.Peer().Drain(draining)
 	}
 	m, ok := s.node.Membership().Member(name)
 	if !ok {
@@ -227,7 +227,7 @@ func (s *Fleet) Release(ctx context.Context, shard store.Shard) error {
 	case "":
 		return &problem.Error{Kind: problem.Precondition, Reason: "NOT_OWNED", Field: "shard", Message: "nobody owns the shard"}
 	case s.node.Config().Node:
-		return s.node.ReleasePeerShard(ctx, shard)
+		return s.node.Peer().ReleaseShard(ctx, shard)
 	default:
 		m, ok := s.node.Membership().Member(owner)
 		if !ok {

@@ -14,9 +14,9 @@ import (
 // their shards, as while the setting is changed node by node: the owner has read past
 // their due time already.
 func TestHorizonsThatDiffer(t *testing.T) {
-	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
-		a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
-		a.Node().Config().Horizon, b.Node().Config().Horizon = shard.MaxHorizon, 5*time.Second
+	servicetest.FleetBubble(t, nil, func(t *testing.T, f *servicetest.Fleet) {
+		f.Horizon = map[string]time.Duration{"a": shard.MaxHorizon, "b": 5 * time.Second}
+		a, b := f.Join("a").Sys, f.Join("b").Sys
 		if _, err := a.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(8)}); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func TestRateHoldsForTheFleet(t *testing.T) {
 		f.Kill(f.Nodes["b"])
 		c.Dead[f.Nodes["b"]] = true
 		c.Run(25 * time.Second)
-		if err := f.Nodes["c"].Sys.Node().DrainPeer(true); err != nil {
+		if err := f.Nodes["c"].Sys.Node().Peer().Drain(true); err != nil {
 			t.Fatal(err)
 		}
 		c.Run(25 * time.Second)
@@ -123,7 +123,7 @@ func TestCapHoldsForTheFleet(t *testing.T) {
 		f.Kill(f.Nodes["b"])
 		c.Dead[f.Nodes["b"]] = true
 		c.Run(15 * time.Second)
-		if err := f.Nodes["c"].Sys.Node().DrainPeer(true); err != nil {
+		if err := f.Nodes["c"].Sys.Node().Peer().Drain(true); err != nil {
 			t.Fatal(err)
 		}
 		c.Run(15 * time.Second)
@@ -412,7 +412,7 @@ func TestWorkersLeaveATopicWithARateAndACap(t *testing.T) {
 // A long poll is a subscription that ends with its first tasks, and leaves others in flight
 // to their shards.
 func TestLongPollsOfATopicWithARateAndACap(t *testing.T) {
-	const tasks = 8000
+	const tasks = 3000
 	c := service.TopicChange{Shards: new(4), Rate: &store.Rate{Count: 5000, Period: time.Second, Burst: 1000}, Concurrency: new(500)}
 	slowBubble(t, c, tasks, func(t *testing.T, s *service.Service, _ *slowStore) {
 		got := 0

@@ -19,7 +19,7 @@ type lookup struct {
 }
 
 func (s *lookup) find(ctx context.Context, topic, id string) (Found, *problem.Error) {
-	if err := s.limits.checkID(id); err != nil {
+	if err := s.limits.CheckID(id); err != nil {
 		return Found{}, err
 	}
 	topics, e := s.topics(ctx, topic)
@@ -85,7 +85,7 @@ func (s *lookup) locate(ctx context.Context, topic, id string) (string, *problem
 		f, err := s.find(ctx, topic, id)
 		return f.Topic, err
 	}
-	if err := s.limits.checkID(id); err != nil {
+	if err := s.limits.CheckID(id); err != nil {
 		return "", err
 	}
 	return topic, actors.CheckTopicName("topic", topic)

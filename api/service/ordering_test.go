@@ -294,7 +294,7 @@ func TestOrderHoldsForTheFleet(t *testing.T) {
 		f.Reshard(f.Nodes["c"], "mail", 9)
 		enqueue("c", 300)
 		w.Run(2 * time.Second)
-		if err := f.Nodes["c"].Sys.Node().DrainPeer(true); err != nil {
+		if err := f.Nodes["c"].Sys.Node().Peer().Drain(true); err != nil {
 			t.Fatal(err)
 		}
 		enqueue("a", 300)

@@ -80,12 +80,17 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *problem.Error {
 	if err := t.checkAgainst(topic, now); err != nil {
 		return err
 	}
+	return r.setTimes(t, topic)
+}
+
+// setTimes is resolve for a task that is checked.
+func (r *router) setTimes(t *NewTask, topic *store.Topic) *problem.Error {
 	t.Task.Fingerprint = t.fingerprint(r.digest)
 	if t.Task.ID == "" {
 		t.name()
 	}
 	present, latest := r.present(t, topic)
-	now = store.Millis(present.UnixMilli())
+	now := store.Millis(present.UnixMilli())
 	t.Task.Created, t.Task.Due, t.Task.Indexed = now, now, topic.Indexed
 	switch {
 	case t.When.At != 0:

@@ -6,7 +6,9 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/api/service/schedules"
+	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -15,6 +17,14 @@ type scheduleTasks struct{ tasks *Tasks }
 
 func (s scheduleTasks) Check(t *store.Task, expireAfter time.Duration) *problem.Error {
 	return s.tasks.limits.checkContents(t, expireAfter)
+}
+
+func (s scheduleTasks) CheckFlow(at string, d *graph.Definition, home string, id int) *problem.Error {
+	return workflows.CheckRun(s, at, d, home, id)
+}
+
+func (s scheduleTasks) FitsFlow(at string, d *graph.Definition, topic *store.Topic) *problem.Error {
+	return workflows.FitsRun(at, d, topic)
 }
 
 func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error {
@@ -26,4 +36,12 @@ func (s scheduleTasks) Admit() schedules.Admission { return &admission{node: s.t
 
 func (s scheduleTasks) Smooth(topic *actors.Topic, earliest, latest store.Millis) store.Millis {
 	return intakeOf(topic).Smooth.Place(earliest, latest, s.tasks.node.Random())
+}
+
+// stepTasks is what workflows have done for the tasks of their steps.
+type stepTasks struct{ scheduleTasks }
+
+func (s stepTasks) Enter(ctx context.Context, topic *store.Topic) (leave func(), err *problem.Error) {
+	a := &admission{node: s.tasks.node}
+	return a.Leave, a.Enter(ctx, topic)
 }

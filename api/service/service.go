@@ -9,7 +9,10 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/audiences"
+	"github.com/ddq-io/ddq/api/service/forecasts"
 	"github.com/ddq-io/ddq/api/service/schedules"
+	"github.com/ddq-io/ddq/api/service/watches"
+	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -22,12 +25,14 @@ type Service struct {
 	Bulk        *BulkEditor
 	DeadLetters *DeadLetters
 	Topics      *Topics
-	Watches     *Watches
+	Watches     *watches.Watches
 	Delivery    *Delivery
 	Fleet       *Fleet
 	Schedules   *schedules.Schedules
 	Calendars   *schedules.Calendars
+	Workflows   *workflows.Workflows
 	Audiences   *audiences.Audiences // nil: the store keeps none
+	Forecasts   *forecasts.Forecasts
 
 	node  *actors.Node
 	store infoStore
@@ -46,20 +51,23 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
-	tasks, users := &Tasks{node, st, limits, look, why}, audiencesOf(node.Cells(), st, look)
-	scheduled := schedules.New(node, look.topics, scheduleTasks{tasks}, users)
+	tasks, users := &Tasks{node, st, limits, look, why}, audiencesOf(node, st, look)
+	coming := forecasts.New(node, st, look.topics, recipientsOf(users))
+	scheduled := schedules.New(node, look.topics, scheduleTasks{tasks}, users, coming)
 	return &Service{
 		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},
 		Bulk:        &BulkEditor{node, st, limits, look, reads},
-		DeadLetters: &DeadLetters{node, st, limits, look},
+		DeadLetters: &DeadLetters{node, st, limits, look, &refusedTasks{node, node.Cells()}},
 		Topics:      &Topics{node, st, limits, look, indexNow},
-		Watches:     &Watches{logs: logs{node, st}, limits: limits},
-		Delivery:    &Delivery{node, limits},
+		Watches:     watches.New(node, st, limits),
+		Delivery:    &Delivery{node, tasks, limits},
 		Fleet:       &Fleet{node, st, limits, look},
 		Schedules:   scheduled,
 		Calendars:   schedules.NewCalendars(scheduled),
+		Workflows:   workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}}),
 		Audiences:   users,
+		Forecasts:   coming,
 		node:        node,
 		store:       st,
 	}

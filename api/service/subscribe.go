@@ -12,6 +12,7 @@ import (
 // Delivery hands tasks to workers and takes their settlements.
 type Delivery struct {
 	node   *actors.Node
+	tasks  *Tasks
 	limits *limits
 }
 
@@ -22,6 +23,7 @@ type Subscription struct {
 	Node    string
 
 	limits *limits
+	tasks  *Tasks
 	handle *actors.Subscription
 }
 
@@ -45,7 +47,7 @@ func (s *Delivery) Subscribe(ctx context.Context, o subscription.Options, out su
 	if e != nil {
 		return nil, problem.AsError(e)
 	}
-	return &Subscription{Options: o, Node: s.node.Config().Node, limits: s.limits, handle: opened}, nil
+	return &Subscription{Options: o, Node: s.node.Config().Node, limits: s.limits, tasks: s.tasks, handle: opened}, nil
 }
 
 func (s *Delivery) checkSubscribe(o *subscription.Options) *problem.Error {
@@ -84,6 +86,13 @@ func (u *Subscription) Settle(sequence uint64, settlements []subscription.Settle
 	u.handle.Settle(sequence, settlements)
 }
 
+// SettleNext is Settle for acks by which something comes next. It may wait for the store, to know their topics.
+func (u *Subscription) SettleNext(ctx context.Context, sequence uint64, settlements []subscription.Settlement, next Nexts) {
+	u.limits.checkSettlements(settlements)
+	next.complete(ctx, u.tasks, u.Options.Topic, settlements)
+	u.handle.Settle(sequence, settlements)
+}
+
 // Sent says that deliveries left the outbox: they were written to the stream, or given
 // back. It is for subscriptions with TellsSent.
 func (u *Subscription) Sent(bytes int64) { u.handle.Sent(bytes) }
@@ -100,10 +109,16 @@ func (u *Subscription) Unsubscribe(undelivered []subscription.Delivery) {
 // Settle settles holds of a topic at any node and waits for the outcome. Settlements that
 // cannot be are refused in the results. When ctx ends first the outcome is unknown.
 func (s *Delivery) Settle(ctx context.Context, topic string, settlements []subscription.Settlement) ([]subscription.Settled, error) {
+	return s.SettleNext(ctx, topic, settlements, nil)
+}
+
+// SettleNext is Settle for acks by which something comes next.
+func (s *Delivery) SettleNext(ctx context.Context, topic string, settlements []subscription.Settlement, next Nexts) ([]subscription.Settled, error) {
 	if !s.node.Running() {
 		return nil, s.node.Serving()
 	}
 	s.limits.checkSettlements(settlements)
+	next.complete(ctx, s.tasks, topic, settlements)
 	if len(settlements) == 1 && settlements[0].Refused != nil {
 		return nil, settlements[0].Refused // whatever the topic is
 	}
@@ -129,7 +144,7 @@ func (l *limits) checkSettlements(settlements []subscription.Settlement) {
 }
 
 func (l *limits) checkSettlement(a *subscription.Settlement) *problem.Error {
-	if err := l.checkID(a.ID); err != nil {
+	if err := l.CheckID(a.ID); err != nil {
 		err.Field = "task_id"
 		return err
 	}

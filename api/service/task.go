@@ -27,6 +27,9 @@ type NewTask struct {
 	When        When
 	ExpireAfter time.Duration // from the due time; 0 leaves Task.Expires
 
+	// PayloadFingerprint, unless it is empty, is what makes two payloads the same.
+	PayloadFingerprint []byte
+
 	// The task may run so much later than it is due, or up to that time: the node says
 	// when. Both 0: it is due as asked for.
 	Slack  time.Duration

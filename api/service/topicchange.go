@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -27,6 +28,9 @@ type TopicChange struct {
 	Indexed        *[]string      // names of attributes
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
+
+	WorkflowRetention *time.Duration // 0: the default
+	MaxWorkflows      *int           // open ones; 0: the default
 
 	// IfVersion refuses the change unless the topic has this version.
 	IfVersion *int64
@@ -53,6 +57,8 @@ func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
 	set(&t.WatchMax, c.WatchMax)
 	set(&t.DeliveryPaused, c.DeliveryPaused)
 	set(&t.EnqueuePaused, c.EnqueuePaused)
+	set(&t.Workflows.Retention, c.WorkflowRetention)
+	set(&t.Workflows.Max, c.MaxWorkflows)
 	switch {
 	case c.Ramp < 0 || c.Ramp > actors.MaxRamp:
 		return problem.BadField("ramp_ms", "OUT_OF_RANGE_FIELD", "ramp_ms must be 0 to %d", actors.MaxRamp.Milliseconds())
@@ -73,6 +79,9 @@ func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
 		return err
 	}
 	if err := checkWatching(t); err != nil {
+		return err
+	}
+	if err := workflows.CheckPolicy(&t.Workflows); err != nil {
 		return err
 	}
 	return applyLimits(&t.Limits, c)

@@ -2,13 +2,13 @@ package service
 
 import (
 	"cmp"
-	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/text"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -16,25 +16,23 @@ import (
 // limits check requests.
 type limits actors.Limits
 
-// checkID allows visible ASCII.
-func (l *limits) checkID(id string) *problem.Error {
+// CheckID allows visible ASCII.
+func (l *limits) CheckID(id string) *problem.Error {
 	if id == "" {
 		return problem.BadField("id", "BAD_ID", "id is required")
 	}
 	if len(id) > l.ID {
 		return problem.BadField("id", "NAME_TOO_LONG", "id has %d bytes; at most %d are allowed", len(id), l.ID)
 	}
-	for i := range len(id) {
-		if id[i] <= ' ' || id[i] > '~' {
-			return problem.BadField("id", "BAD_ID", "id must be visible ASCII without spaces")
-		}
+	if !text.Visible(id) {
+		return problem.BadField("id", "BAD_ID", "id must be visible ASCII without spaces")
 	}
 	return nil
 }
 
 func (l *limits) checkTask(t *NewTask) *problem.Error {
 	if t.Task.ID != "" {
-		if err := l.checkID(t.Task.ID); err != nil {
+		if err := l.CheckID(t.Task.ID); err != nil {
 			return err
 		}
 	}
@@ -44,12 +42,29 @@ func (l *limits) checkTask(t *NewTask) *problem.Error {
 	if err := l.checkContents(&t.Task, t.ExpireAfter); err != nil {
 		return err
 	}
+	if err := checkFingerprint(t.PayloadFingerprint); err != nil {
+		return err
+	}
 	return checkOrdering(&t.Task)
+}
+
+// A fingerprint of a payload is a hash: shorter ones would be those of two payloads too often.
+const (
+	minFingerprint = 16
+	maxFingerprint = 32
+)
+
+// checkFingerprint allows none.
+func checkFingerprint(of []byte) *problem.Error {
+	if n := len(of); n > 0 && (n < minFingerprint || n > maxFingerprint) {
+		return problem.BadField("payload_fingerprint", "BAD_FINGERPRINT", "payload_fingerprint has %d bytes; it must have %d to %d", n, minFingerprint, maxFingerprint)
+	}
+	return nil
 }
 
 // checkContents checks what a task brings, and an edit may change.
 func (l *limits) checkContents(t *store.Task, expireAfter time.Duration) *problem.Error {
-	if err := l.checkAttributes(t.Attributes); err != nil {
+	if err := l.CheckAttributes(t.Attributes); err != nil {
 		return err
 	}
 	if t.MaxRetries < -1 || t.MaxRetries > l.MaxRetries {
@@ -102,7 +117,8 @@ func checkKey(field, key string) *problem.Error {
 	return nil
 }
 
-func (l *limits) checkAttributes(attributes []store.Attribute) *problem.Error {
+// CheckAttributes allows none.
+func (l *limits) CheckAttributes(attributes []store.Attribute) *problem.Error {
 	if len(attributes) > l.Attributes {
 		return problem.BadField("attributes", "BAD_ATTRIBUTES", "%d attributes; at most %d are allowed", len(attributes), l.Attributes)
 	}
@@ -139,10 +155,7 @@ func (l *limits) checkWorker(name string) *problem.Error {
 
 // checkName checks what is shown to people as it came; an empty one is fine.
 func (l *limits) checkName(field, name string) *problem.Error {
-	if len(name) > l.ID || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return problem.BadField(field, "BAD_NAME", "%s must be UTF-8 without control characters, of at most %d bytes", field, l.ID)
-	}
-	return nil
+	return text.CheckNote(field, name, l.ID, "BAD_NAME")
 }
 
 func checkBackoff(b store.Backoff) *problem.Error {
@@ -160,6 +173,11 @@ func (t *NewTask) checkAgainst(topic *store.Topic, now store.Millis) *problem.Er
 	if topic.EnqueuePaused {
 		return problem.EnqueuePaused(topic.Name)
 	}
+	return t.checkBounds(topic, now)
+}
+
+// checkBounds applies those that say what a task may be, and not whether the topic takes any.
+func (t *NewTask) checkBounds(topic *store.Topic, now store.Millis) *problem.Error {
 	if n := len(t.Task.Payload); n > topic.MaxPayload {
 		return errPayload(n, topic.MaxPayload)
 	}

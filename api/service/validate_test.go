@@ -48,7 +48,7 @@ func FuzzID(f *testing.F) {
 	checked := actors.Config{}.WithDefaults().Limits
 	limits := (*limits)(&checked)
 	f.Fuzz(func(t *testing.T, id string, shards int) {
-		err := limits.checkID(id)
+		err := limits.CheckID(id)
 		if idRule.MatchString(id) != (err == nil) {
 			t.Fatalf("%q: %v", id, err)
 		}
@@ -94,7 +94,7 @@ func TestFingerprintsTellEveryFieldApart(t *testing.T) {
 		Backoff: new(store.Backoff), Traits: new(store.Traits), Key: &store.Key{Text: "k"},
 	}, When: When{Delay: 1}}
 	// The id is what a fingerprint is compared under; the rest is not the caller's.
-	others := []string{"ID", "Due", "Created", "Indexed", "RunOf", "Tells", "Fingerprint", "Attempt", "LastError", "Edits"}
+	others := []string{"ID", "Due", "Created", "Indexed", "RunOf", "StepOf", "Cause", "Tells", "Fingerprint", "Attempt", "LastError", "Edits"}
 	for i, v := 0, reflect.ValueOf(full.Task); i < v.NumField(); i++ {
 		name := v.Type().Field(i).Name
 		if slices.Contains(others, name) {
@@ -112,9 +112,33 @@ func TestFingerprintsTellEveryFieldApart(t *testing.T) {
 	for name, edit := range map[string]func(*NewTask){
 		"delay": func(n *NewTask) { n.When.Delay++ }, "time": func(n *NewTask) { n.When.At++ }, "expire after": func(n *NewTask) { n.ExpireAfter++ },
 		"slack": func(n *NewTask) { n.Slack++ }, "latest": func(n *NewTask) { n.Latest++ },
+		"fingerprint of the payload": func(n *NewTask) { n.PayloadFingerprint = make([]byte, 16) },
 	} {
 		if other := full; of(other) == of(func() NewTask { edit(&other); return other }()) {
 			t.Errorf("the fingerprint does not depend on the %s", name)
+		}
+	}
+}
+
+// A fingerprint of the payload stands for it, and is none itself.
+func TestFingerprintsOfPayloads(t *testing.T) {
+	of := func(payload, print string) uint64 {
+		n := NewTask{Task: store.Task{Payload: []byte(payload)}, PayloadFingerprint: []byte(print)}
+		return n.fingerprint(xxhash.New())
+	}
+	a, b := strings.Repeat("a", 16), strings.Repeat("b", 16)
+	if of("one", a) != of("two", a) {
+		t.Error("the payload counts although it has a fingerprint")
+	}
+	if of("one", a) == of("one", b) || of("one", a) == of("one", a+"a") {
+		t.Error("two fingerprints are one")
+	}
+	if of("", a) == of(a, "") {
+		t.Error("a fingerprint is a payload")
+	}
+	for n, ok := range map[int]bool{0: true, 1: false, 15: false, 16: true, 32: true, 33: false} {
+		if err := checkFingerprint(make([]byte, n)); (err == nil) != ok {
+			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
 }

@@ -57,6 +57,10 @@ func PutTask(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) 
 		t.Schedule, t.OccurrenceTime = Text(from.RunOf.Schedule), StampOrNil(from.RunOf.Occurrence)
 		t.Recipient, t.RecipientData = Text(from.RunOf.Recipient), from.RunOf.RecipientData
 	}
+	putStep(t, from.StepOf)
+	if from.Cause != nil {
+		t.Cause = &ddqv1.TaskCause{Topic: from.Cause.Topic, Id: from.Cause.ID}
+	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
 		t.RateKey, t.ConcurrencyKey, t.OrderingKey = r.RateKey, r.ConcurrencyKey, r.OrderingKey
@@ -81,6 +85,10 @@ func ReadTask(t *store.Task, from *ddqv1.Task) {
 			Schedule: name, Occurrence: Millis(from.GetOccurrenceTime()),
 			Recipient: from.GetRecipient(), RecipientData: from.GetRecipientData(),
 		}
+	}
+	t.StepOf = readStep(from)
+	if c := from.GetCause(); c != nil {
+		t.Cause = &store.Cause{Topic: c.GetTopic(), ID: c.GetId()}
 	}
 }
 
@@ -183,4 +191,13 @@ func ReadBackoff(b *ddqv1.Backoff, field string) (*store.Backoff, *problem.Error
 		return nil, e
 	}
 	return &store.Backoff{Kind: kind, Base: base, Max: most, Jitter: int(b.JitterPercent)}, nil
+}
+
+// TaskSize is about what a task takes up in a message.
+func TaskSize(t *store.Task) int {
+	n := 256 + len(t.ID) + t.Bytes() + len(t.LastError)
+	for _, a := range t.Attributes {
+		n += len(a.Key) + len(a.Value) + 8
+	}
+	return n
 }

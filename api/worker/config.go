@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/client"
 )
 
 // Config says what a Worker takes and how much. The zero value works, given a
@@ -57,6 +59,11 @@ type Config struct {
 	// it returns. A task with a HandlerTimeout of its own has that one instead. Defaults to
 	// none: the hold is extended for as long as a handler runs.
 	HandlerTimeout time.Duration
+
+	// Codec decodes payloads before a handler, and what is around it, sees them, and encodes those
+	// of Task.Enqueue. A task whose payload has an error that is client.ErrUndecodable is a dead
+	// letter at once, with the reason; after any other error it is tried again. Defaults to none.
+	Codec client.Codec
 
 	// Grace is how long Run waits, once its context has ended, for handlers to
 	// finish before it cancels them. Negative cancels at once. Defaults to 30s.

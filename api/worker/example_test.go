@@ -144,6 +144,32 @@ func ExampleByAttribute() {
 	// no handler for tasks with kind "parcel"
 }
 
+// Mail is the payload of a topic, which producers and workers share.
+type Mail struct{ To string }
+
+var mail = client.TopicOf[Mail]("mail")
+
+// The handlers of a Mux get values instead of bytes. What is no Mail is a dead letter at once.
+func ExampleHandle() {
+	mux := worker.NewMux()
+	worker.Handle(mux, mail, func(_ context.Context, m Mail, t worker.Task) error {
+		fmt.Println("attempt", t.Attempt, "for", m.To)
+		return nil
+	})
+
+	task, err := mail.Task(Mail{To: "ann@example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, payload := range [][]byte{task.Payload, []byte("ann")} {
+		fmt.Println(mux.Handle(context.Background(), worker.NewTask(worker.Task{Topic: task.Topic, Payload: payload})))
+	}
+	// Output:
+	// attempt 1 for ann@example.com
+	// <nil>
+	// payload is no worker_test.Mail: invalid character 'a' looking for beginning of value
+}
+
 // A handler is tested without a server.
 func ExampleNewTask() {
 	upper := worker.HandlerFunc(func(_ context.Context, t worker.Task) error {

@@ -209,19 +209,25 @@ func (st *fakeStream) take(r *ddqv1.SubscribeRequest, limit int) {
 // deliver sends tasks, in one frame, for which there must be credit.
 func (st *fakeStream) deliver(ids ...string) {
 	st.f.t.Helper()
-	m := &ddqv1.SubscribeResponse{}
+	var all []*ddqv1.Delivery
+	for _, id := range ids {
+		all = append(all, delivery(st.hello.GetTopic(), id))
+	}
+	st.sendTasks(all...)
+}
+
+func (st *fakeStream) sendTasks(all ...*ddqv1.Delivery) {
+	st.f.t.Helper()
 	st.mu.Lock()
-	if st.credit -= len(ids); st.credit < 0 {
+	if st.credit -= len(all); st.credit < 0 {
 		st.f.t.Errorf("the test delivers without credit")
 	}
-	for _, id := range ids {
-		st.held[token(id)] = time.Now().Add(fakeHold)
-		d := delivery(st.hello.GetTopic(), id)
+	for _, d := range all {
+		st.held[token(d.Task.Id)] = time.Now().Add(fakeHold)
 		d.Task.HandlerTimeoutMs = st.f.handlerTimeout.Milliseconds()
-		m.Deliveries = append(m.Deliveries, d)
 	}
 	st.mu.Unlock()
-	st.send(m)
+	st.send(&ddqv1.SubscribeResponse{Deliveries: all})
 }
 
 func (st *fakeStream) send(m *ddqv1.SubscribeResponse) {

@@ -72,7 +72,7 @@ func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
 func fitting(settle []*held) int {
 	n, bytes := min(len(settle), frameSettles), 0
 	for i, h := range settle[:n] {
-		if bytes += len(h.ack.Result); bytes > frameResults && i > 0 {
+		if bytes += h.ending.size(); bytes > frameResults && i > 0 {
 			return i
 		}
 	}
@@ -155,12 +155,16 @@ func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult,
 	}
 	switch {
 	case err == nil && h.nack == nil:
-		h.ack.Result, h.result = nil, nil // h may lie in a batch with one that runs for hours
+		h.ack.Result, h.ack.Enqueue, h.ack.Grow, h.ending = nil, nil, nil, ending{} // h may lie in a batch with one that runs for hours
 		return Acked
 	case err == nil && h.nack.Release:
 		return Released
 	case err == nil:
 		return Nacked
+	case h.nextRefused(err):
+		s.later = append(s.later, postponed{h, now})
+		s.arm(now)
+		return 0
 	case passing(err) && now.Before(h.deadline):
 		at := now.Add(pause(err))
 		h.repeated = true

@@ -27,7 +27,7 @@ type held struct {
 	cancel context.CancelCauseFunc // of the handler's context; set before running
 
 	ack      ddqv1.Ack
-	result   []byte      // of an ack; the handler's until it has returned
+	ending   ending      // of an ack
 	nack     *ddqv1.Nack // the outcome if it is not an ack; set when ended
 	ownHold  bool        // the task brings its visibility timeout
 	canceled atomic.Bool // someone asked for the task to be cancelled
@@ -49,7 +49,7 @@ func (h *held) fill(sub *subscription, l *link, d *ddqv1.Delivery, now time.Time
 	h.sub, h.via = sub, l
 	h.task.fill(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
-	h.task.result = &h.result
+	h.task.ending = &h.ending
 	h.bytes = len(h.task.Payload)
 	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0
 	h.holdFor(now, time.Duration(d.GetHoldMs())*time.Millisecond)
@@ -89,7 +89,7 @@ func (h *held) end(from stage, nack *ddqv1.Nack) bool {
 		return false
 	}
 	if nack == nil {
-		h.ack.Result = h.result
+		h.ack.Result, h.ack.Enqueue, h.ack.Grow = h.ending.result, h.ending.next, h.ending.grow
 	} else {
 		nack.TaskId, nack.HoldToken = h.ack.TaskId, h.ack.HoldToken
 		h.nack = nack

@@ -68,7 +68,9 @@ func (p *pool) process(base context.Context, h *held) {
 	}
 	ctx, done := p.limited(ctx, h)
 	defer done()
-	err = p.handler.Handle(ctx, h.task)
+	if err = p.handler.Handle(ctx, h.task); errors.Is(err, errNoHandler) {
+		p.cfg.Logger.Warn("no handler for a step", "topic", h.task.Topic, "task", h.task.ID, "step", h.task.Step.name())
+	}
 }
 
 // limited gives ctx the handler timeout, the task's own or else the worker's, if there is

@@ -27,15 +27,8 @@ type Task struct {
 	// it is done or dead, no other task of the key is delivered.
 	OrderingKey string
 
-	// Schedule is the name of the schedule that made the task, and Occurrence the instant
-	// that its timetable named. Empty and zero of a task that was enqueued.
-	Schedule   string
-	Occurrence time.Time
-
-	// Recipient is for whom the task is, of a schedule that has an audience, and
-	// RecipientData what the audience has of it. Empty of all others.
-	Recipient     string
-	RecipientData []byte
+	Run  *Run  // of a schedule; nil of a task that no schedule made
+	Step *Step // of a workflow; nil of a task that is none
 
 	Priority       int    // 0, the lowest, to 9
 	FairnessKey    string // the keys that it shares with other tasks; empty for none
@@ -54,19 +47,31 @@ type Task struct {
 	// repeat of that attempt from another one.
 	HoldToken []byte
 
-	result *[]byte // where SetResult puts it; nil for a task that no worker made
+	ending *ending // where SetResult and Enqueue put it; nil for a task that no worker made
+}
+
+// Run says which run of a schedule a task is.
+type Run struct {
+	Schedule   string    // its name
+	Occurrence time.Time // the instant that its timetable named
+
+	// Recipient is for whom the task is, of a schedule that has an audience, and
+	// RecipientData what the audience has of it. Empty of all others.
+	Recipient     string
+	RecipientData []byte
 }
 
 // MaxResult is how many bytes a result may have.
 const MaxResult = 256 << 10
 
 // NewTask returns t as a handler gets it, for tests of handlers: with an id, as a first
-// attempt unless it is another one, and with room for a result. Result returns that.
+// attempt unless it is another one, and with room for a result and for tasks
+// that it enqueues. Result and Enqueued return those.
 func NewTask(t Task) Task {
 	t.ID = cmp.Or(t.ID, "test")
 	t.Attempt = max(t.Attempt, 1)
 	t.Version = max(t.Version, 1)
-	t.result = new([]byte)
+	t.ending = new(ending)
 	return t
 }
 
@@ -78,8 +83,8 @@ func (t Task) SetResult(b []byte) error {
 	if len(b) > MaxResult {
 		return fmt.Errorf("result has %d bytes; at most %d are allowed", len(b), MaxResult)
 	}
-	if t.result != nil {
-		*t.result = b
+	if t.ending != nil {
+		t.ending.result = b
 	}
 	return nil
 }
@@ -87,10 +92,10 @@ func (t Task) SetResult(b []byte) error {
 // Result returns what SetResult was given, nil when that was not called. Of a task that
 // neither a worker nor NewTask made it is always nil.
 func (t Task) Result() []byte {
-	if t.result == nil {
+	if t.ending == nil {
 		return nil
 	}
-	return *t.result
+	return t.ending.result
 }
 
 // Last reports whether no attempt follows if this one fails.
@@ -107,15 +112,22 @@ func (t *Task) fill(d *ddqv1.Delivery) {
 	t.HandlerTimeout = time.Duration(from.GetHandlerTimeoutMs()) * time.Millisecond
 	t.OrderingKey, t.FairnessKey = from.GetOrderingKey(), from.GetFairnessKey()
 	t.RateKey, t.ConcurrencyKey, t.IdempotencyKey = from.GetRateKey(), from.GetConcurrencyKey(), from.GetIdempotencyKey()
-	t.Schedule, t.Occurrence = from.GetSchedule(), timeOf(from.GetOccurrenceTime())
-	t.Recipient, t.RecipientData = from.GetRecipient(), from.GetRecipientData()
 	t.HoldToken = d.GetHoldToken()
+	t.Run, t.Step = runOf(from), stepOf(from)
 	if list := from.GetAttributes(); len(list) > 0 {
 		t.Attributes = make(map[string]string, len(list))
 		for _, a := range list {
 			t.Attributes[a.GetKey()] = a.GetValue()
 		}
 	}
+}
+
+// runOf is nil of a task that no schedule made.
+func runOf(t *ddqv1.Task) *Run {
+	if t.GetSchedule() == "" {
+		return nil
+	}
+	return &Run{Schedule: t.GetSchedule(), Occurrence: timeOf(t.GetOccurrenceTime()), Recipient: t.GetRecipient(), RecipientData: t.GetRecipientData()}
 }
 
 func timeOf(ts *timestamppb.Timestamp) time.Time {

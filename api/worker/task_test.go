@@ -36,8 +36,8 @@ func TestTaskSaysWhatItsProducerSaid(t *testing.T) {
 		Priority: 9, FairnessKey: "f", RateKey: "r", ConcurrencyKey: "c", IdempotencyKey: "i",
 		ExpireTime: timestamppb.New(expires), LastError: "boom", Schedule: "nightly", OccurrenceTime: timestamppb.New(expires.Add(-time.Hour)),
 	}})
-	if got.Schedule != "nightly" || !got.Occurrence.Equal(expires.Add(-time.Hour)) {
-		t.Errorf("schedule %q, occurrence %v", got.Schedule, got.Occurrence)
+	if got.Run == nil || got.Run.Schedule != "nightly" || !got.Run.Occurrence.Equal(expires.Add(-time.Hour)) {
+		t.Errorf("run %+v", got.Run)
 	}
 	if got.Priority != 9 || got.FairnessKey+got.RateKey+got.ConcurrencyKey+got.IdempotencyKey != "frci" || !got.Expires.Equal(expires) || got.LastError != "boom" {
 		t.Errorf("task %+v", got)

@@ -39,7 +39,7 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 		cfg: own,
 		pool: pool{
 			cfg:     own,
-			handler: wrap(h, cfg.Middleware),
+			handler: decoding(cfg.Codec, wrap(h, cfg.Middleware)),
 			queue:   make(chan *held, len(topics)*max(own.MaxInFlight, 0)),
 		},
 		events: events{observe: own.Observe},

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/faults/stand"
 	"github.com/ddq-io/ddq/bench/ledger"
@@ -28,6 +29,12 @@ func (a *auditor) audit(ctx context.Context) error {
 			if err := a.topic(ctx, c, name); err != nil {
 				return fmt.Errorf("audit of %s: %w", name, err)
 			}
+		}
+		if err := a.schedules(ctx, c); err != nil {
+			return fmt.Errorf("audit of schedules: %w", err)
+		}
+		if err := a.workflows(ctx, c); err != nil {
+			return fmt.Errorf("audit of workflows: %w", err)
 		}
 		a.ledger.Append(ledger.Event{Kind: ledger.Audited})
 		return nil
@@ -85,7 +92,15 @@ func (a *auditor) look(ctx context.Context, c *client.Client, t client.Snapshot)
 		}
 		t = whole
 	}
-	a.ledger.Append(found(t))
+	e := found(t)
+	if t.Topic == plan.Flowed {
+		wire, err := ddqv1.NewDelayQueueServiceClient(c.Conn()).GetTask(ctx, &ddqv1.GetTaskRequest{Topic: t.Topic, Id: t.ID})
+		if err != nil {
+			return err
+		}
+		e.Making = tap.Making(wire.GetTask())
+	}
+	a.ledger.Append(e)
 	return nil
 }
 
@@ -97,6 +112,12 @@ func found(t client.Snapshot) ledger.Event {
 	}
 	if t.IdempotencyKey != "" {
 		e.ID, e.Task = t.ID, ledger.KeyTask(t.IdempotencyKey)
+	}
+	if e.Schedule = t.Schedule; e.Schedule != "" {
+		e.Occurrence = tap.Millis(t.Occurrence)
+	}
+	if t.Cause != nil {
+		e.Cause = t.Cause.ID
 	}
 	if !t.HoldDeadline.IsZero() {
 		e.HoldMS = time.Until(t.HoldDeadline).Milliseconds()

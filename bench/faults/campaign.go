@@ -11,8 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ddq-io/ddq/bench/faults/stand"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ddq-io/ddq/bench/faults/stand"
 )
 
 // errBroken is returned when a promise was broken; what and where was printed.
@@ -195,6 +196,8 @@ func (c *campaign) complete() (err error) {
 		return errors.New("--for must be 5s or more, or there is no time to break anything")
 	case c.Rate <= 0 || c.Rate > 20_000:
 		return errors.New("--rate must be above 0, and 20000 at most")
+	case c.Crowd < 1 || c.Crowd > 100_000:
+		return errors.New("--crowd must be between 1 and 100000")
 	case c.Work <= 0:
 		return errors.New("--work must be above 0")
 	}

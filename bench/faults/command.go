@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ddq-io/ddq/bench/faults/stand"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/bench/faults/stand"
 )
 
 // NewCommand is `ddq bench faults`.
@@ -40,6 +41,8 @@ faults and what each may cost.`,
 	f.DurationVar(&c.For, "for", 10*time.Second, "how long tasks are sent in each round")
 	f.Float64Var(&c.Rate, "rate", 300, "tasks a second")
 	f.DurationVar(&c.Work, "work", 5*time.Millisecond, "the most that an ordinary task takes a worker")
+	f.IntVar(&c.Crowd, "crowd", 5000, "schedules that have an occurrence at one second, in rounds of midnight")
+	f.BoolVar(&c.UndoneWorkflows, "undone-workflows", false, "play workflows also in rounds whose fault may undo what was answered")
 	f.IntVar(&c.Nodes, "nodes", 3, "servers; one on the embedded store")
 	f.BoolVar(&c.eachOnce, "each-once", false, "every fault on one of the stores only; on which one, the seed says")
 	f.IntVar(&c.atOnce, "at-once", 1, "rounds at a time; they share the machine, so lateness means less then")

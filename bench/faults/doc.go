@@ -14,8 +14,8 @@
 // down what it sees.
 //
 // Here, from the bottom up: a round has a stand, its parties and a schedule (round.go,
-// process.go, setting.go). Topics, backlog, watch and audit are what it does to topics and reads at
-// the end. A fault_*.go has the faults of one thing, and what each may cost. play.go is the
+// process.go, setting.go). Topics, backlog, schedules, workflows, watch and audit are what it does to topics
+// and reads at the end. A fault_*.go has the faults of one thing, and what each may cost. play.go is the
 // order of a round, run.go starts and judges it, and a campaign plays many.
 //
 // To add a fault, write it in a fault_*.go and name that in list.go. To add a party, write

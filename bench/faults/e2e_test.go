@@ -3,13 +3,12 @@ package faults
 import (
 	"bytes"
 	"encoding/json"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ddq-io/ddq/bench/binary"
 	"github.com/ddq-io/ddq/bench/faults/stand"
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 )
 
 // TestRoundOfKills plays a round as a user does, and verifies its ledgers once more.
@@ -17,9 +16,10 @@ func TestRoundOfKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs the server")
 	}
-	bin, dir := filepath.Join(t.TempDir(), "ddq"), t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/ddq").CombinedOutput(); err != nil {
-		t.Fatalf("build ddq: %v\n%s", err, out)
+	dir := t.TempDir()
+	bin, err := binary.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	var out, log bytes.Buffer
 	cmd := NewCommand()
@@ -36,11 +36,11 @@ func TestRoundOfKills(t *testing.T) {
 	if !line.OK || line.Strikes == 0 || line.Verdict.Acknowledged < 200 || line.Verdict.Told < 200 || !line.Verdict.Audited {
 		t.Errorf("got %+v", line)
 	}
-	h, err := ledger.Read(line.Ledger)
+	h, err := checker.Read(line.Ledger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := ledger.Check(h, ledger.Rules{}); !v.OK() || v.Deliveries != line.Verdict.Deliveries {
+	if v := checker.Check(h, checker.Rules{}); !v.OK() || v.Deliveries != line.Verdict.Deliveries {
 		t.Errorf("verified again: %s, %d deliveries", v.Summary(), v.Deliveries)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 )
 
 // Fault is one way to break things.
@@ -23,7 +23,7 @@ type Fault struct {
 	// Compiler says that it needs a C compiler, for a clock that can be set.
 	Compiler bool
 	// Allow is what the checker is told to excuse.
-	Allow []ledger.Allowance
+	Allow []checker.Allowance
 	// Tokens says that what was taken of rates may be undone, which nobody waits for.
 	Tokens bool
 
@@ -39,8 +39,8 @@ type Fault struct {
 func (f Fault) AppliesTo(store string) bool { return slices.Contains(f.Stores, store) }
 
 // rules are what its rounds are checked against.
-func (f Fault) rules() ledger.Rules {
-	r := ledger.Rules{Allowances: f.Allow}
+func (f Fault) rules() checker.Rules {
+	r := checker.Rules{Allowances: f.Allow}
 	if f.Tokens {
 		r.TokensLost = []string{f.Name}
 	}

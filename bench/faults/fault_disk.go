@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench/faults/stand"
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 )
 
 // diskFaults are those of the disk that the store is on. It is one of its own, in
@@ -30,7 +30,7 @@ func diskFaults() []Fault {
 			Stores: []string{stand.RedisEverysec}, Mounts: true, strike: cutPower,
 			tune:  func(s *setting) { s.system.Disk = stand.ImageDisk },
 			Cost:  "the same; and what was answered in the two seconds before may be undone: tasks lost, settled ones back",
-			Allow: []ledger.Allowance{{Fault: "powercut-everysec", Before: 2 * time.Second}},
+			Allow: []checker.Allowance{{Fault: "powercut-everysec", Before: 2 * time.Second}},
 		},
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/faults/stand"
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 )
 
 // replicaFaults are those of Redis with replicas.
@@ -20,7 +20,7 @@ func replicaFaults() []Fault {
 		{
 			Name: "failover-fast", What: "the same without wait_replicas", Stores: replicatedFast(), strike: failOver, Tokens: true,
 			Cost:  "the same; and what was answered in the second before, or while it lasted, may be undone: tasks lost, settled ones back",
-			Allow: []ledger.Allowance{{Fault: "failover-fast", Before: time.Second}},
+			Allow: []checker.Allowance{{Fault: "failover-fast", Before: time.Second}},
 		},
 		{
 			Name: "primary-pause", What: "SIGSTOP of a primary, for long enough that another takes over, then SIGCONT", Stores: replicated(), strike: pausePrimary, Tokens: true,
@@ -30,7 +30,7 @@ func replicaFaults() []Fault {
 			Name: "handover", What: "sentinels make another server the primary (SENTINEL FAILOVER), and the old one lives",
 			Stores: []string{stand.RedisSentinel}, strike: handOver, once: true, Tokens: true,
 			Cost:  "what was answered meanwhile may be undone, whatever wait_replicas says: the old primary goes on, with the replicas that have not been told",
-			Allow: []ledger.Allowance{{Fault: "handover", Before: time.Second}},
+			Allow: []checker.Allowance{{Fault: "handover", Before: time.Second}},
 		},
 		{
 			Name: "handover-all", What: "the same with wait_replicas for all replicas", Stores: []string{stand.RedisSentinelAll}, strike: handOver, once: true, Tokens: true,

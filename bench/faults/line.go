@@ -5,24 +5,25 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 )
 
 // Line is what came of one round.
 type Line struct {
-	Schema  int             `json:"schema"`
-	Fault   string          `json:"fault"`
-	Store   string          `json:"store"`
-	Nodes   int             `json:"nodes"`
-	Seed    uint64          `json:"seed"`
-	OK      bool            `json:"ok"`
-	Summary string          `json:"summary"`
-	Strikes int             `json:"strikes"`
-	Seconds float64         `json:"seconds"`
-	Ledger  string          `json:"ledger,omitempty"`  // where it was left
-	Skipped string          `json:"skipped,omitempty"` // why it could not be played here
-	Failed  string          `json:"failed,omitempty"`  // why it came to no verdict
-	Verdict *ledger.Verdict `json:"verdict,omitempty"`
+	Schema  int              `json:"schema"`
+	Fault   string           `json:"fault"`
+	Store   string           `json:"store"`
+	Nodes   int              `json:"nodes"`
+	Seed    uint64           `json:"seed"`
+	OK      bool             `json:"ok"`
+	Summary string           `json:"summary"`
+	Strikes int              `json:"strikes"`
+	Seconds float64          `json:"seconds"`
+	Ledger  string           `json:"ledger,omitempty"`  // where it was left
+	Skipped string           `json:"skipped,omitempty"` // why it could not be played here
+	Failed  string           `json:"failed,omitempty"`  // why it came to no verdict
+	Verdict *checker.Verdict `json:"verdict,omitempty"`
 }
 
 // write prints the line.
@@ -53,7 +54,7 @@ func colon(why string) string {
 
 // figures are the worst of all calm phases, of all others, and of the times without
 // a delivery in those.
-func (l Line) figures() (calmly, broken ledger.Percentile, without float64) {
+func (l Line) figures() (calmly, broken lateness.Percentiles, without float64) {
 	for _, p := range l.Verdict.Phases {
 		if p.Name == "calm" {
 			calmly.P99, calmly.Max = max(calmly.P99, p.LateMS.P99), max(calmly.Max, p.LateMS.Max)

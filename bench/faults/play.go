@@ -40,6 +40,12 @@ func (r *round) play(ctx context.Context) (err error) {
 	if err := r.trouble(ctx); err != nil {
 		return err
 	}
+	if err := r.finishSchedules(ctx); err != nil {
+		return err
+	}
+	if err := r.finishWorkflows(ctx); err != nil {
+		return err
+	}
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
@@ -58,7 +64,7 @@ func (r *round) play(ctx context.Context) (err error) {
 // trouble breaks things while topics are changed, until all producers are done.
 func (r *round) trouble(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.operate(ctx) })
+	group.Go(func() error { return operator{r}.operate(ctx) })
 	group.Go(func() error { return r.replaceWatcher(ctx) })
 	group.Go(func() error {
 		if err := r.strikeOn(ctx); err != nil {
@@ -71,7 +77,7 @@ func (r *round) trouble(ctx context.Context) error {
 
 // prepare makes the topics and starts the parties.
 func (r *round) prepare(ctx context.Context) error {
-	if err := r.makeTopics(ctx); err != nil {
+	if err := (operator{r}).makeTopics(ctx); err != nil {
 		return err
 	}
 	if err := (backlog{r}).store(ctx); err != nil {
@@ -79,6 +85,12 @@ func (r *round) prepare(ctx context.Context) error {
 	}
 	r.start = time.Now().Add(lead)
 	if err := r.startWatcher("watcher-1", ""); err != nil {
+		return err
+	}
+	if err := r.startSchedules(); err != nil {
+		return err
+	}
+	if err := r.startWorkflows(); err != nil {
 		return err
 	}
 	for i := range r.setting.workers {

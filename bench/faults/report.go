@@ -7,7 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/chart"
 )
 
 // writeReport writes what came of all rounds into dir: a table, one object a line, and
@@ -23,7 +23,7 @@ func writeReport(dir string, lines []Line) error {
 	defer f.Close()
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"fault", "store", "seed", "verdict", "strikes", "tasks", "deliveries", "unknown calls", "calm p99 ms", "broken p99 ms", "worst ms", "no delivery ms"})
-	var runs []ledger.Run
+	var runs []chart.Run
 	for _, l := range lines {
 		if err := l.write(f, "json"); err != nil {
 			return err
@@ -35,14 +35,14 @@ func writeReport(dir string, lines []Line) error {
 		}
 		calmly, broken, without := l.figures()
 		t.AppendRow(table.Row{l.Fault, l.Store, l.Seed, l.Summary, l.Strikes, v.Acknowledged, v.Deliveries, v.Unknown, calmly.P99, broken.P99, broken.Max, without})
-		runs = append(runs, ledger.Run{Name: l.Fault + ", " + l.Store, Verdict: v})
+		runs = append(runs, chart.Run{Name: l.Fault + ", " + l.Store, Verdict: v})
 	}
 	text := fmt.Sprintf("# Faults\n\nRounds one after the other. Red: the worst of each fifth of a second; blue: the middle; shaded: while something was broken.\n\n"+
 		"![lateness over time](lateness.svg)\n\n%s\n", t.RenderMarkdown())
 	if err := os.WriteFile(filepath.Join(dir, "report.md"), []byte(text), 0o644); err != nil {
 		return err
 	}
-	if err := ledger.WriteChart(filepath.Join(dir, "lateness.svg"), runs); err != nil {
+	if err := chart.Write(filepath.Join(dir, "lateness.svg"), runs); err != nil {
 		return err
 	}
 	return f.Close()

@@ -27,6 +27,8 @@ type round struct {
 	producers []*process
 	workers   []*process
 	watcher   *process
+	scheduler *process
+	conductor *process
 	strikes   int
 }
 

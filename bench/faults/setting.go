@@ -21,4 +21,9 @@ type setting struct {
 	herd        int
 	maxRetries  int
 	shards      int
+	schedules   int
+	workflows   int           // of all shapes, and half as many chains of tasks
+	crowd       int           // of schedules, in a round that has one
+	midnight    int           // more of them, see plan.Config
+	midnightAt  time.Duration // from the start of the plan
 }

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -25,24 +24,22 @@ const (
 	// stalled is how long nothing may become of what is left before it is taken to
 	// be stuck.
 	stalled = time.Minute
-	// askAgain is the pause before a call is repeated that must succeed.
-	askAgain = 150 * time.Millisecond
 )
 
 // policyOf is what a topic is created with, and what the ledger is told of it.
-func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
+func (s *setting) policyOf(name string) (client.Policy, ledger.Event) {
 	keep, watching, shards := 24*time.Hour, plan.Watched, 2
 	p := client.Policy{
-		VisibilityTimeout: &r.hold, Shards: &shards, MaxRetries: &r.maxRetries,
+		VisibilityTimeout: &s.hold, Shards: &shards, MaxRetries: &s.maxRetries,
 		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
 	}
-	e := ledger.Event{Kind: ledger.Topic, Topic: name, HoldMS: r.hold.Milliseconds()}
-	sent := r.rate * plan.PolicyShare / 1000 // a second
+	e := ledger.Event{Kind: ledger.Topic, Topic: name, HoldMS: s.hold.Milliseconds()}
+	sent := s.rate * plan.PolicyShare / 1000 // a second
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
 	case plan.Plain:
-		p.Shards, p.IndexedAttributes = &r.shards, &[]string{plan.GroupAttribute}
-		if r.herd == 0 {
+		p.Shards, p.IndexedAttributes = &s.shards, &[]string{plan.GroupAttribute}
+		if s.herd == 0 {
 			e.MaxDead = fewDead
 			p.WatchRetention, p.MaxDead = &watching, &e.MaxDead
 		}
@@ -73,78 +70,6 @@ func rateOf(r *ledger.Rate) *client.Rate {
 	return rate
 }
 
-// makeTopics creates all topics.
-func (r *round) makeTopics(ctx context.Context) error {
-	return r.Nodes[0].Ask(func(c *client.Client) error {
-		for _, name := range plan.AllTopics() {
-			policy, e := r.policyOf(name)
-			if _, err := c.CreateTopic(ctx, name, policy); err != nil {
-				return fmt.Errorf("create topic %s: %w", name, err)
-			}
-			r.ledger.Append(e)
-		}
-		for _, name := range []string{plan.Kept, plan.Laned} {
-			err := r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: name}, func() (client.Topic, error) {
-				return c.PauseTopic(ctx, name, client.Pause{Delivery: true})
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// ramp is how long they rise then.
-const ramp = 500 * time.Millisecond
-
-// operate changes topics while the round is played.
-func (r *round) operate(ctx context.Context) error {
-	c, err := client.Dial(r.Addr(), client.Config{Timeout: 3 * time.Second, MaxElapsed: -1})
-	if err != nil {
-		return err
-	}
-	for i := range 4 {
-		if err := r.sleep(ctx, time.Until(r.start)+r.span*time.Duration(i+1)/10); err != nil {
-			return errors.Join(err, c.Close())
-		}
-		_ = r.configure(ctx, c, i) // the ledger has it
-	}
-	if err = r.sleep(ctx, time.Until(r.start)+plan.PausedFor(r.span)); err == nil {
-		err = r.resume(ctx, c)
-	}
-	return errors.Join(err, c.Close())
-}
-
-// configure sets something of a topic, each time to another value.
-func (r *round) configure(ctx context.Context, c *client.Client, i int) error {
-	keep, most, ageing := time.Duration(25+i)*time.Hour, 100_000+i, 5+i
-	policy := client.Policy{DoneRetention: &keep, MaxDead: &most, PriorityAgeing: &ageing}
-	return r.changeTopic(ledger.Event{Op: ledger.Configure, Topic: plan.Kept, Settings: settings(policy)}, func() (client.Topic, error) {
-		return c.ConfigureTopic(ctx, plan.Kept, policy)
-	})
-}
-
-// settings are what configure sets, in words.
-func settings(p client.Policy) string {
-	return fmt.Sprintf("keep %v, %d dead, ageing %d", *p.DoneRetention, *p.MaxDead, *p.PriorityAgeing)
-}
-
-// resume lets deliveries go on, and asks until it is answered.
-func (r *round) resume(ctx context.Context, c *client.Client) error {
-	for {
-		err := r.changeTopic(ledger.Event{Op: ledger.Resume, Topic: plan.Kept}, func() (client.Topic, error) {
-			return c.ResumeTopicSlowly(ctx, plan.Kept, ramp)
-		})
-		if err == nil {
-			return nil
-		}
-		if r.sleep(ctx, askAgain) != nil {
-			return fmt.Errorf("resume %s: %w", plan.Kept, err)
-		}
-	}
-}
-
 // changeTopic writes down a change of a topic and what came of it.
 func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) error {
 	e.Kind, e.Call = ledger.Call, r.ledger.NextCall()
@@ -162,13 +87,13 @@ func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) err
 func (r *round) drain(ctx context.Context) error {
 	return r.Nodes[0].Ask(func(c *client.Client) error {
 		return r.awaitNone(ctx, "tasks are left", 100*time.Millisecond, func() (left int64, err error) {
-			for _, name := range plan.Topics() {
+			for _, name := range append(plan.Topics(), plan.Flowed, plan.Next) {
 				status, err := c.DescribeTopic(ctx, name)
 				if err != nil {
 					return 0, fmt.Errorf("count what is left: %w", err)
 				}
 				if status.DeliveryPaused { // a fault has undone that it goes on
-					if err := r.resume(ctx, c); err != nil {
+					if err := (operator{r}).resume(ctx, c); err != nil {
 						return 0, err
 					}
 				}

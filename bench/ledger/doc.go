@@ -1,29 +1,4 @@
-// Package ledger checks what the clients of a run wrote down against what ddq promises.
-//
-//	Writer ── *.ledger ──▶ Read ──▶ History ── evidence ──▶ rules ──▶ Verdict
-//	(each client)                   (stories)                         (offences, figures)
-//
-// From the bottom up, and no file knows those above it:
-//
-//   - Records: an Event is one line of a ledger. A Writer appends them, and reader.go reads
-//     them back.
-//   - Stories: a history has one story for each task, made of its events: calls with their
-//     answers, deliveries with their settlements, and how it was found in the end. A story
-//     may be asked how often the task was created, when it was due, and what ended it. A
-//     clock bounds what the clock of the store said.
-//   - Evidence: a history, and the times in which faults may have undone something. A task
-//     is a story with its evidence: it says when a hold began and ended at the earliest, and
-//     keeps offences.
-//   - Rules, a file each (rule_*.go): functions that look at a task, or at all evidence, and
-//     complain. They know neither one another nor who calls them. What several of them need
-//     is below them: intervals of holds, rates, the changes in a log.
-//   - Check calls the rules, and makes the verdict: offences, figures, phases of the run and
-//     the points of a chart.
-//
-// To add a rule, write a function in a file of its own and name it in check.go: in taskRules
-// when it is about each task by itself, in runRules when it is about several tasks, a topic
-// or a watch. A new kind of violation goes into violation.go, and what has to be written down
-// for it into event.go.
-//
-// A Tally is the short form for measurements, which only counts.
+// Package ledger is what the clients of a run write down: one file a client, one line an Event.
+// A Writer appends them, and ReadFile reads them back. What is made of them is package checker's:
+// it and the clients share these records and nothing else.
 package ledger

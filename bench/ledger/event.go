@@ -50,6 +50,22 @@ const (
 	// Acquire takes Tokens of its rate, or of that of Key; the answer is OK when they
 	// were granted, for DelayMS later, and Refused when there were none.
 	Acquire Op = "acquire"
+
+	// Of a schedule, without a Task; Schedule names it.
+	PutSchedule    Op = "put_schedule" // with Timetable, and Sum of the payload of its runs
+	PauseSchedule  Op = "pause_schedule"
+	ResumeSchedule Op = "resume_schedule"
+	Trigger        Op = "trigger" // the answer has ID of the run, if it was made at once
+
+	// Of a workflow, without a Task; Flow names it.
+	Submit         Op = "submit" // with Workflow
+	Signal         Op = "signal" // Signal names it, and Sum is of its payload
+	CancelWorkflow Op = "cancel_workflow"
+	PauseWorkflow  Op = "pause_workflow"
+	ResumeWorkflow Op = "resume_workflow"
+	RetryWorkflow  Op = "retry_workflow"
+	SkipStep       Op = "skip_step" // Step names it, and Output is of the result it is given
+
 	Ack     Op = "ack"
 	Nack    Op = "nack"
 	Release Op = "release"
@@ -162,6 +178,26 @@ type Event struct {
 	// Replaced is what the task was in whose place it came, in answers to enqueues.
 	Replaced string `json:"replaced,omitempty"`
 
+	// Schedule is that of a call or of Found without a Task, and the one that made a task, in
+	// deliveries and Found. Occurrence is the instant of such a task, Unix ms.
+	Schedule   string     `json:"schedule,omitempty"`
+	Occurrence int64      `json:"occurrence_ms,omitempty"`
+	Timetable  *Timetable `json:"timetable,omitempty"`
+	Standing   *Standing  `json:"standing,omitempty"` // in Found, of a schedule
+
+	// Flow is the id of the workflow of a call or of Found without a Task.
+	Flow     string         `json:"flow,omitempty"`
+	Workflow *Workflow      `json:"workflow,omitempty"`
+	Signal   string         `json:"signal,omitempty"`
+	Step     string         `json:"step,omitempty"`
+	Steps    []StepStanding `json:"steps,omitempty"`  // in Found, of a workflow
+	Making   *Making        `json:"making,omitempty"` // in deliveries and Found
+	// Next are the sums of the payloads of tasks that an ack enqueues, and Grow the steps that
+	// it adds. Cause is the task whose ack enqueued one, in deliveries and Found.
+	Next  []string `json:"next,omitempty"`
+	Grow  []Step   `json:"grow,omitempty"`
+	Cause string   `json:"cause,omitempty"`
+
 	State      string `json:"state,omitempty"`
 	Retries    int    `json:"retries,omitempty"`
 	MaxRetries int    `json:"max_retries,omitempty"`
@@ -227,19 +263,8 @@ const (
 	Mismatch = "VERSION_MISMATCH"
 )
 
-// The outcomes of cancels.
-const (
-	requested = "requested"
-	tooLate   = "too_late"
-	confirmed = "confirmed"
-	dropped   = "deleted" // nobody held it
-)
+// Limited reports whether a topic has limits.
+func (e *Event) Limited() bool { return e.Cap > 0 || e.KeyCap > 0 || e.Rate != nil || e.KeyRate != nil }
 
-// The reason of a cancel that was refused.
-const notRunning = "TASK_NOT_RUNNING"
-
-// limited reports whether a topic has limits.
-func (e *Event) limited() bool { return e.Cap > 0 || e.KeyCap > 0 || e.Rate != nil || e.KeyRate != nil }
-
-// special reports whether a topic is one that makes its tasks wait.
-func (e *Event) special() bool { return e.limited() || e.KeepMS != 0 }
+// Special reports whether a topic is one that makes its tasks wait.
+func (e *Event) Special() bool { return e.Limited() || e.KeepMS != 0 }

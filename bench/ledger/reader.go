@@ -16,9 +16,9 @@ import (
 // Extension is how the files of a ledger end.
 const Extension = ".ledger"
 
-// readFile reads the events of one client. A client that was killed, or a machine
+// ReadFile reads the events of one client. A client that was killed, or a machine
 // that stopped, may have left half a line at the end, which did not happen.
-func readFile(path string) ([]Event, error) {
+func ReadFile(path string) ([]Event, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func readFile(path string) ([]Event, error) {
 // Cursors returns the last cursor of each watch that a client was, by name; an empty one
 // of a watch that has to begin anew. A client without a ledger was none.
 func Cursors(dir, client string) (map[string]string, error) {
-	events, err := readFile(filepath.Join(dir, client+Extension))
+	events, err := ReadFile(filepath.Join(dir, client+Extension))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/checker"
 )
 
 // Report is what came of a storm.
@@ -26,10 +27,10 @@ type Report struct {
 	Answers map[ledger.Op]map[string]int `json:"answers"`
 	// Close is how many edits were answered within a millisecond of a delivery of
 	// their task being received.
-	Close      int                      `json:"close"`
-	Unclear    int                      `json:"neither"` // neither changed, delivered nor gone
-	Violations map[ledger.Violation]int `json:"violations"`
-	Offences   []ledger.Offence         `json:"offences,omitempty"`
+	Close      int                       `json:"close"`
+	Unclear    int                       `json:"neither"` // neither changed, delivered nor gone
+	Violations map[checker.Violation]int `json:"violations"`
+	Offences   []checker.Offence         `json:"offences,omitempty"`
 }
 
 // together is how many tasks are put before the checker at a time.
@@ -39,7 +40,7 @@ const together = 5000
 func (s *storm) judge(took time.Duration) *Report {
 	r := &Report{
 		Schema: 1, Seed: s.Seed, Tasks: s.Tasks, Edits: s.Edits, Seconds: took.Seconds(), PerSecond: float64(s.Edits) / took.Seconds(),
-		Answers: map[ledger.Op]map[string]int{}, Violations: map[ledger.Violation]int{},
+		Answers: map[ledger.Op]map[string]int{}, Violations: map[checker.Violation]int{},
 	}
 	end := s.since()
 	for from := 0; from < s.Tasks; from += together {
@@ -49,7 +50,7 @@ func (s *storm) judge(took time.Duration) *Report {
 			r.count(&s.books[i])
 		}
 		events = append(events, s.event(end, ledger.Event{Kind: ledger.Audited}))
-		v := ledger.Check(ledger.New([][]ledger.Event{events}), ledger.Rules{})
+		v := checker.Check(checker.New([][]ledger.Event{events}), checker.Rules{})
 		r.Deliveries += v.Deliveries
 		for kind, n := range v.Counts {
 			r.Violations[kind] += n

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ddq-io/ddq/bench/binary"
 	"github.com/ddq-io/ddq/bench/ledger"
 )
 
@@ -16,9 +16,9 @@ func TestSmallStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs the server")
 	}
-	bin := filepath.Join(t.TempDir(), "ddq")
-	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/ddq").CombinedOutput(); err != nil {
-		t.Fatalf("build ddq: %v\n%s", err, out)
+	bin, err := binary.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, store := range []string{"embedded", "redis-everysec"} {
 		t.Run(store, func(t *testing.T) {

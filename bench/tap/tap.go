@@ -24,7 +24,7 @@ import (
 func refuses(reason string) bool {
 	switch reason {
 	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED", "VERSION_MISMATCH", "KEY_TAKEN",
-		"TASK_NOT_RUNNING", "TASK_GONE",
+		"TASK_NOT_RUNNING", "TASK_GONE", "RUN_OPEN", "SCHEDULE_FINISHED", "NO_SCHEDULE", "NEVER_FIRES", "STEP_DONE",
 		"DRAINING", "STARTING", "STORE_DOWN", "STORE_FULL", "NOT_OWNER":
 		return true
 	}
@@ -139,7 +139,7 @@ func (t *Conn) nacked(n *ddqv1.Nack) ledger.Event {
 // answerTo is the answer to a call that went well.
 func answerTo(call ledger.Event) ledger.Event {
 	call.Kind, call.Result = ledger.Answer, ledger.OK
-	call.DelayMS, call.Final, call.Output = 0, false, ""
+	call.DelayMS, call.Final, call.Output, call.Next, call.Grow = 0, false, "", nil, nil
 	return call
 }
 
@@ -165,6 +165,10 @@ func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 	for _, a := range r.GetAcks() {
 		e := s.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken())
 		e.Output = Sum(a.GetResult())
+		for _, next := range a.GetEnqueue() {
+			e.Next = append(e.Next, Sum(next.GetPayload()))
+		}
+		e.Grow = grown(a.GetGrow())
 		calls = append(calls, e)
 	}
 	for _, n := range r.GetNacks() {
@@ -203,6 +207,10 @@ func (s *tappedStream) RecvMsg(m any) error {
 		if task.GetIdempotencyKey() != "" {
 			e.ID = task.GetId()
 		}
+		if e.Schedule = task.GetSchedule(); e.Schedule != "" {
+			e.Occurrence = Millis(task.GetOccurrenceTime().AsTime())
+		}
+		e.Making, e.Cause = Making(task), task.GetCause().GetId()
 		events = append(events, e)
 	}
 	for _, a := range r.GetSettled() {

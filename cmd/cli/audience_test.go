@@ -57,6 +57,22 @@ func TestAudienceFromCreateToDelete(t *testing.T) {
 		t.Errorf("without an audience: %s", got.err)
 	}
 	ddq(exitUsage, "schedule", "put", "x", "--topic", "mail", "--every", "1h", "--kind", "digest")
+	if got := ddq(exitOK, "schedule", "preview", "weekly"); !strings.Contains(got.out, "1 opted out") {
+		t.Errorf("preview of the schedule:\n%s", got.out)
+	}
+	if got := ddq(exitOK, "audience", "preview", "users", "--spread", "1h", "--quiet", "ignore"); !strings.Contains(got.out, "ada") || !strings.Contains(got.out, "Europe/London 1") {
+		t.Errorf("preview:\n%s", got.out)
+	}
+	if got := ddq(exitOK, "audience", "preview", "users", "--kind", "digest", "-o", "json"); !strings.Contains(got.out, `"verdict":"opted_out"`) {
+		t.Errorf("preview in JSON: %s", got.out)
+	}
+	ddq(exitOK, "schedule", "trigger", "weekly")
+	if got := ddq(exitOK, "audience", "runs", "users"); !strings.Contains(got.out, "mail/weekly") && !strings.Contains(got.err, "No runs.") {
+		t.Errorf("runs:\n%s", got.out)
+	}
+	if got := ddq(exitFailed, "audience", "cancel-run", "users", "nobody", "--yes"); !strings.Contains(got.err, "NO_RUN") {
+		t.Errorf("cancel of a run that is none: %s", got.err)
+	}
 	if got := ddq(exitOK, "audience", "remove", "users", "ada"); got.out != "recipient ada of users: removed\n" {
 		t.Errorf("remove: %s", got.out)
 	}

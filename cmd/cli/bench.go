@@ -6,12 +6,11 @@ import (
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/faults"
 	"github.com/ddq-io/ddq/bench/faults/party"
-	verify "github.com/ddq-io/ddq/bench/ledger"
 	edits "github.com/ddq-io/ddq/bench/storm"
 )
 
 func benchCommand() *cobra.Command {
 	cmd := bench.NewCommand()
-	cmd.AddCommand(faults.NewCommand(), party.NewCommand(), verify.NewCommand(), edits.NewCommand())
+	cmd.AddCommand(faults.NewCommand(), party.NewCommand(), bench.NewVerifyCommand(), edits.NewCommand())
 	return cmd
 }

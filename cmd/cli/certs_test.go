@@ -28,6 +28,13 @@ func TestCertificatesOfCommandsServe(t *testing.T) {
 	}
 	run(exitOK, "certs", "client", "b", "--dir", dir)
 	run(exitFailed, "certs", "node", "a", "--dir", dir)
+	made := read(t, filepath.Join(dir, "a.key"))
+	run(exitOK, "certs", "ca", "--dir", dir, "--keep")
+	run(exitOK, "certs", "node", "a", "--dir", dir, "--keep")
+	if read(t, filepath.Join(dir, "a.key")) != made {
+		t.Error("--keep made another key")
+	}
+	run(exitOK, "certs", "node", "kept", "--dir", dir, "--keep")
 	run(exitUsage, "certs", "client", "../x", "--dir", dir)
 	run(exitUsage, "certs", "client", "x", "--dir", dir, "--for", "0s")
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func (v *shardView) where() string {
 	if v.Owner == v.PlacedOn {
 		return v.Owner
 	}
-	return terminal.OrElse(v.Owner, "nobody") + " → " + terminal.OrElse(v.PlacedOn, "nobody")
+	return cmp.Or(v.Owner, "nobody") + " → " + cmp.Or(v.PlacedOn, "nobody")
 }
 
 func (c clusterCommands) shards() *cobra.Command {
@@ -138,20 +139,14 @@ func (c clusterCommands) shards() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("topic", "shard", "owner", "epoch", "scheduled", "ready", "running", "dead", "due soon", "late by")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				for shard, err := range s.Shards(ctx, topic) {
-					if err != nil {
-						return err
-					}
+				return terminal.Each(s.Shards(ctx, topic), 0, func(shard client.Shard) error {
 					v, wheel := viewShard(&shard), "?"
 					if v.Wheel != nil {
 						wheel = strconv.FormatInt(*v.Wheel, 10)
 					}
 					row := []any{v.Topic, v.name(), v.where(), v.Epoch, v.Scheduled, v.Ready, v.Running, v.Dead, wheel, shard.Lateness}
-					if err := out.Add(v, row...); err != nil {
-						return err
-					}
-				}
-				return nil
+					return out.Add(v, row...)
+				})
 			})
 			return out.End(err, "There are no shards yet.")
 		},
@@ -263,7 +258,7 @@ func (c clusterCommands) plan() *cobra.Command {
 				moves, err := s.Plan(ctx, drain...)
 				for _, m := range moves {
 					v := moveView{m.Topic, m.N, m.From, m.To}
-					if err := out.Add(v, v.Topic, v.Shard, terminal.OrElse(v.From, "nobody"), terminal.OrElse(v.To, "nobody")); err != nil {
+					if err := out.Add(v, v.Topic, v.Shard, cmp.Or(v.From, "nobody"), cmp.Or(v.To, "nobody")); err != nil {
 						return err
 					}
 				}

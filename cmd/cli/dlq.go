@@ -43,7 +43,7 @@ func (d *deadFlags) flags(fs *pflag.FlagSet) {
 var allDeadReasons = []client.DeadReason{
 	client.DeadReasonMaxRetries, client.DeadReasonPermanent, client.DeadReasonExpired,
 	client.DeadReasonCorrupt, client.DeadReasonHoldExpired, client.DeadReasonRateLimited,
-	client.DeadReasonCancelled,
+	client.DeadReasonCancelled, client.DeadReasonUndeliverable,
 }
 
 // deadReasons are the words of --reason.
@@ -88,8 +88,8 @@ func (c deadLetterCommands) list() *cobra.Command {
 			}
 			out := c.Listing("id", "reason", "finished", "retries", "last error")
 			err = c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				return addTasks(out, s.ListDeadLetters(ctx, dead.topic, filter), limit, func(t client.Snapshot) []any {
-					return []any{t.ID, t.DeadReason.String(), terminal.Clock(t.FinishedAt), t.RetryCount, terminal.Shorten(t.LastError, 60)}
+				return terminal.Each(s.ListDeadLetters(ctx, dead.topic, filter), limit, func(t client.Snapshot) error {
+					return out.Add(t, t.ID, t.DeadReason.String(), terminal.Clock(t.FinishedAt), t.RetryCount, terminal.Shorten(t.LastError, 60))
 				})
 			})
 			return out.End(err, "No dead letters match.")

@@ -197,6 +197,7 @@ func (c taskCommands) update() *cobra.Command {
 		},
 	}
 	f.flags(cmd.Flags())
+	c.KeyringFlag(cmd.Flags())
 	return cmd
 }
 

@@ -75,6 +75,7 @@ func enqueueCommand(c *cli) *cobra.Command {
 		},
 	}
 	f.flags(cmd.Flags())
+	c.KeyringFlag(cmd.Flags())
 	return cmd
 }
 

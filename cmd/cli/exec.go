@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // killDelay is how long a command may take to end after SIGTERM.
@@ -24,8 +23,9 @@ type shellCommand struct {
 	environ []string // added to by each task
 	out     io.Writer
 	err     io.Writer
-	raw     io.Writer // takes stdout in place of out, as it is; nil for none
-	abort   *Abort    // may be nil
+	raw     io.Writer               // takes stdout in place of out, as it is; nil for none
+	next    func(line []byte) error // takes lines of file descriptor 3; nil for none
+	abort   *Abort                  // may be nil
 }
 
 // run feeds payload to the command and returns nil when it exits 0. Otherwise
@@ -40,10 +40,15 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 	if s.raw != nil {
 		cmd.Stdout = s.raw
 	}
+	next, err := s.openNext(cmd)
+	if err != nil {
+		return err
+	}
 	inOwnGroup(cmd)
 	cmd.WaitDelay = killDelay // then the shell is killed and its pipes closed
 
-	err := s.wait(cmd)
+	err = s.wait(cmd)
+	refused := next.end()
 	out.flush()
 	errs.flush()
 	switch {
@@ -51,7 +56,7 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 		killGroup(cmd) // what ignored SIGTERM, or the shell left behind
 		return context.Cause(ctx)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		return nil // exit 0; a background child may still have the pipes
+		return refused // exit 0; a background child may still have the pipes
 	case errs.last != "":
 		return fmt.Errorf("%w: %s", err, errs.last)
 	}
@@ -60,7 +65,11 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 
 // wait runs cmd to its end.
 func (s *shellCommand) wait(cmd *exec.Cmd) error {
-	if err := cmd.Start(); err != nil {
+	err := cmd.Start()
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // the command has its own
+	}
+	if err != nil {
 		return err
 	}
 	defer s.abort.add(func() { killGroup(cmd) })()
@@ -103,7 +112,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 	lines := w.part[:end]
 	for line := range strings.Lines(string(lines)) {
-		w.last = terminal.OrElse(strings.TrimSpace(line), w.last)
+		w.last = cmp.Or(strings.TrimSpace(line), w.last)
 	}
 	_, err := w.to.Write(lines)
 	w.part = append(w.part[:0], w.part[end:]...)

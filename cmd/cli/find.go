@@ -234,7 +234,7 @@ func (c taskCommands) due() *cobra.Command {
 					rows = append(rows, bucketView{terminal.Clock(h.Start.Add(time.Duration(i) * h.Bucket)), n})
 				}
 				for _, v := range rows {
-					if err := out.Add(v, terminal.OrElse(v.From, "before"), v.Count); err != nil {
+					if err := out.Add(v, cmp.Or(v.From, "before"), v.Count); err != nil {
 						return err
 					}
 				}

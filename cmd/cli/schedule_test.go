@@ -255,3 +255,106 @@ schedules:
 	}
 	ddq(exitFailed, "schedule", "describe", "a")
 }
+
+// TestScheduleOfAWorkflow puts one by a file and by flags, and sees it start.
+func TestScheduleOfAWorkflow(t *testing.T) {
+	ddq := onMemory(t)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	const steps = `name: closing
+undo: true
+steps:
+  - name: count
+    task: {payload: orders, attributes: {kind: daily}, visibility_timeout: 90s}
+    undo: {payload: recount}
+  - name: ready
+    wait: {signal: ready, timeout: 1h}
+  - name: mail
+    after: [count, {step: ready, on: ended}]
+    task:
+      max_retries: 3
+      expire_after: 60s
+`
+	flow := write("flow.yaml", steps)
+	file := write("schedules.yaml", "schedules:\n  - topic: shop\n    name: closing\n    cron: 0 2 * * *\n    workflow:\n      "+strings.ReplaceAll(strings.TrimSpace(steps), "\n", "\n      ")+"\n")
+	if got := ddq(exitOK, "schedule", "apply", "-f", file); got.out != "1 schedules changed, 0 were as the file says.\n" {
+		t.Errorf("apply: %s%s", got.err, got.out)
+	}
+	if got := ddq(exitOK, "schedule", "apply", "-f", file); got.out != "Nothing differs: 1 schedules are as the file says.\n" {
+		t.Errorf("the same again: %s%s", got.err, got.out)
+	}
+	if got := ddq(exitOK, "schedule", "put", "closing", "--topic", "shop", "--cron", "0 2 * * *", "--workflow-file", flow); !strings.Contains(got.out, "unchanged: version 1") {
+		t.Errorf("the same by flags: %s%s", got.err, got.out)
+	}
+	if got := ddq(exitOK, "schedule", "describe", "closing"); !strings.Contains(got.out, "count, ready, mail") {
+		t.Errorf("describe: %s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "trigger", "closing"); !strings.Contains(got.out, "triggered, workflow closing/") {
+		t.Errorf("trigger: %s%s", got.err, got.out)
+	}
+	if got := ddq(exitOK, "workflow", "list", "--topic", "shop"); !strings.Contains(got.out, "closing/") || !strings.Contains(got.out, "running") {
+		t.Errorf("workflows: %s%s", got.err, got.out)
+	}
+	if got := ddq(exitOK, "schedule", "delete", "closing", "--cancel-runs"); !strings.Contains(got.out, "deleted") {
+		t.Errorf("delete: %s%s", got.err, got.out)
+	}
+	for was, want := range map[string]string{
+		"expire_after: 60s": `line 18: unknown field "expire_afters"`,
+		"timeout: 1h":       `line 13: field "timeout": want a length of time`,
+		"undo: true":        "the id of the workflow is made",
+	} {
+		is := map[string]string{"expire_after: 60s": "expire_afters: 60s", "timeout: 1h": "timeout: soon", "undo: true": "id: a"}[was]
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := write("bad.yaml", strings.Replace(string(text), was, is, 1))
+		if got := ddq(exitUsage, "schedule", "apply", "-f", bad); !strings.Contains(got.err, want) {
+			t.Errorf("%s\n  says %q\n  want %q", is, got.err, want)
+		}
+	}
+}
+
+func TestForecastDryRunAndWarnings(t *testing.T) {
+	ddq := on(t, startTestNode(t, func(c *node.Config) { c.Store, c.Data, c.Actors.Limits.WarnDue = "memory", "", 1 }))
+	if got := ddq(exitOK, "forecast"); got.out != "" || !strings.Contains(got.err, "Nothing is due.") {
+		t.Errorf("nothing: %q, %q", got.out, got.err)
+	}
+	put := func(name string, more ...string) outcome {
+		return ddq(exitOK, append([]string{"schedule", "put", name, "--topic", "report", "--at", "2035-01-31T09:00:00Z", "--payload", "x"}, more...)...)
+	}
+	if got := put("a"); got.err != "" {
+		t.Errorf("the first: %s", got.err)
+	}
+	want := "warning: 2 tasks are due within 1s from 2035-01-31T09:00:00.000Z, more than 1; the emptiest minute of that hour is 2035-01-31T09:"
+	if got := put("b"); !strings.HasPrefix(got.err, want) || !strings.Contains(got.err, "; try --slack ") {
+		t.Errorf("the second: %q", got.err)
+	}
+	if got := put("c", "--dry-run"); !strings.HasPrefix(got.err, strings.Replace(want, "2 tasks", "3 tasks", 1)) {
+		t.Errorf("a dry run: %q", got.err)
+	}
+	window := []string{"--from", "2035-01-31T08:00:00Z", "--to", "2035-01-31T10:00:00Z"}
+	got := ddq(exitOK, append([]string{"forecast", "--topic", "report"}, window...)...)
+	if !strings.Contains(got.out, "2035-01-31T09:00:00.000Z    2     2  ▒▒▒▒") {
+		t.Errorf("forecast:\n%s%s", got.out, got.err)
+	}
+	if got := ddq(exitOK, append([]string{"forecast", "--bucket", "1h", "-o", "json"}, window...)...); !strings.Contains(got.out, `{"time":"2035-01-31T09:00:00.000Z","pending":0,"next":2,"later":0,"recipients":0,"exact":true}`) {
+		t.Errorf("forecast in JSON:\n%s", got.out)
+	}
+	got = ddq(exitOK, append([]string{"schedule", "dry-run", "--topic", "report", "-o", "json"}, window...)...)
+	if strings.Count(got.out, "\n") != 2 || !strings.Contains(got.out, `"schedule":"b","id":"`) || !strings.Contains(got.out, `"occurrence_time":"2035-01-31T09:00:00.000Z"`) {
+		t.Errorf("dry run:\n%s", got.out)
+	}
+	if got := ddq(exitUsage, "schedule", "dry-run", "--topic", "report"); !strings.Contains(got.err, "--to") {
+		t.Errorf("without an end: %s", got.err)
+	}
+	if got := ddq(exitFailed, "schedule", "dry-run", "nobody", "--topic", "report", "--to", "1d"); !strings.Contains(got.err, "NO_SCHEDULE") {
+		t.Errorf("of nobody: %s", got.err)
+	}
+}

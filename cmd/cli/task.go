@@ -18,7 +18,7 @@ func taskCommand(parent *cli) *cobra.Command {
 	c := taskCommands{parent}
 	return session.Group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
 		c.get(), c.update(), c.promote(), c.reschedule(), c.delete(), c.list(),
-		c.count(), c.due(), c.wait(), c.cancel())
+		c.count(), c.due(), c.wait(), c.cancel(), c.chain())
 }
 
 const anyTopic = "topic of the task (default: look in every topic)"
@@ -35,11 +35,15 @@ func (c taskCommands) get() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if task.Payload, err = s.PayloadOf(ctx, task); err != nil {
+					return err
+				}
 				return c.print(task)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
+	c.KeyringFlag(cmd.Flags())
 	return cmd
 }
 
@@ -116,8 +120,8 @@ func (c taskCommands) list() *cobra.Command {
 				if !isZero(filter) {
 					found = s.Find(ctx, f.topic, filter)
 				}
-				return addTasks(out, found, limit, func(t client.Snapshot) []any {
-					return []any{t.ID, t.State.String(), terminal.Clock(t.Due), t.RetryCount, terminal.Shorten(terminal.BytesText(t.Payload), 40)}
+				return terminal.Each(found, limit, func(t client.Snapshot) error {
+					return out.Add(t, t.ID, t.State.String(), terminal.Clock(t.Due), t.RetryCount, terminal.Shorten(terminal.BytesText(t.Payload), 40))
 				})
 			})
 			return out.End(err, "No tasks.")

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"reflect"
 	"strings"
 	"time"
@@ -91,21 +90,4 @@ func attemptText(a *client.Attempt) string {
 		text += ": " + terminal.Printable(a.Error)
 	}
 	return text
-}
-
-// addTasks adds tasks up to limit to l, all when it is 0.
-func addTasks(l *terminal.Listing, all iter.Seq2[client.Snapshot, error], limit int, row func(client.Snapshot) []any) error {
-	n := 0
-	for t, err := range all {
-		if err != nil {
-			return err
-		}
-		if err := l.Add(t, row(t)...); err != nil {
-			return err
-		}
-		if n++; n == limit {
-			break
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,6 +46,8 @@ type policyFlags struct {
 	watch         time.Duration
 	watchMax      int
 	indexed       []string
+	workflows     int
+	workflowsKept time.Duration
 }
 
 func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
@@ -62,6 +65,8 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
 	node.DurationVar(fs, &p.watch, "watch-retention", 0, "how long what happens to tasks is kept for ddq watch: 1s to 168h (0: not at all)")
 	fs.IntVar(&p.watchMax, "watch-max-events", 0, "how many of these changes each shard keeps (0: 100,000)")
+	node.DurationVar(fs, &p.workflowsKept, "workflow-retention", 0, "how long workflows are kept after their end that do not say it themselves: 1s to 366d (0: 7d)")
+	fs.IntVar(&p.workflows, "max-workflows", 0, "most workflows that may be open; beyond it submits are refused (0: 1,000,000)")
 	fs.StringArrayVar(&p.indexed, "index-attribute", nil, "attribute by which tasks are found quickly, up to four times; instead of those of before (none: none)")
 	return p
 }
@@ -80,6 +85,8 @@ func (p *policyFlags) read() (client.Policy, error) {
 		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
 		WatchRetention:    given(p.fs, "watch-retention", p.watch),
 		WatchMax:          given(p.fs, "watch-max-events", p.watchMax),
+		WorkflowRetention: given(p.fs, "workflow-retention", p.workflowsKept),
+		MaxWorkflows:      given(p.fs, "max-workflows", p.workflows),
 	}
 	if p.fs.Changed("index-attribute") {
 		policy.IndexedAttributes = &p.indexed
@@ -169,16 +176,10 @@ func (c topicCommands) list() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("name", "shards", "visibility timeout", "max retries", "backoff", "paused")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				for topic, err := range s.ListTopics(ctx) {
-					if err != nil {
-						return err
-					}
+				return terminal.Each(s.ListTopics(ctx), 0, func(topic client.Topic) error {
 					v := viewTopic(topic)
-					if err := out.Add(v, v.Name, v.Shards, session.Millis(v.VisibilityTimeoutMs), v.MaxRetries, session.BackoffText(v.Backoff), v.paused()); err != nil {
-						return err
-					}
-				}
-				return nil
+					return out.Add(v, v.Name, v.Shards, session.Millis(v.VisibilityTimeoutMs), v.MaxRetries, session.BackoffText(v.Backoff), v.paused())
+				})
 			})
 			return out.End(err, "There are no topics yet.")
 		},
@@ -326,14 +327,14 @@ func (c topicCommands) printChanged(v topicView, fs *pflag.FlagSet) error {
 	rows := []table.Row{{"name", v.Name}, {"version", v.Version}}
 	all, seen := v.rows(), map[string]bool{"if version": true}
 	fs.VisitAll(func(f *pflag.Flag) {
-		name := terminal.OrElse(rowsOf[f.Name], strings.ReplaceAll(f.Name, "-", " "))
+		name := cmp.Or(rowsOf[f.Name], strings.ReplaceAll(f.Name, "-", " "))
 		if !f.Changed || seen[name] {
 			return
 		}
 		seen[name] = true
 		i := slices.IndexFunc(all, func(r table.Row) bool { return r[0] == name })
 		if i < 0 {
-			rows = append(rows, table.Row{name, terminal.OrElse(ended[name], "none")})
+			rows = append(rows, table.Row{name, cmp.Or(ended[name], "none")})
 			return
 		}
 		rows = append(rows, all[i])

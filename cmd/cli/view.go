@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,6 +34,8 @@ type topicView struct {
 	PriorityAgeing      int             `json:"priority_ageing"`
 	WatchRetentionMs    int64           `json:"watch_retention_ms,omitempty"`
 	WatchMaxEvents      int             `json:"watch_max_events,omitempty"`
+	WorkflowRetentionMs int64           `json:"workflow_retention_ms,omitempty"` // a server of before says nothing
+	MaxWorkflows        int             `json:"max_workflows,omitempty"`
 	limitsView
 	IndexedAttributes []string `json:"indexed_attributes,omitempty"`
 	DeliveryPaused    bool     `json:"delivery_paused"`
@@ -69,6 +72,8 @@ func viewTopic(t client.Topic) topicView {
 		ResumedAt:           terminal.Clock(t.Resumed),
 		RampMs:              t.Ramp.Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
+		WorkflowRetentionMs: value(p.WorkflowRetention).Milliseconds(),
+		MaxWorkflows:        value(p.MaxWorkflows),
 		IndexedAttributes:   value(p.IndexedAttributes),
 		limitsView:          viewLimits(&p),
 		DeliveryPaused:      t.DeliveryPaused,
@@ -94,6 +99,9 @@ func (v topicView) rows() []table.Row {
 		{"max delay", node.DurationText(session.Millis(v.MaxDelayMs))}, {"max payload", terminal.ByteCount(int64(v.MaxPayloadBytes))},
 		{"done retention", node.DurationText(session.Millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
 		{"max dead", countOr(v.MaxDead, "any number")}, {"max backlog", countOr(v.MaxBacklog, "any number")}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
+	}
+	if v.MaxWorkflows > 0 {
+		rows = append(rows, table.Row{"workflows", fmt.Sprintf("%d open at most, kept for %s", v.MaxWorkflows, node.DurationText(session.Millis(v.WorkflowRetentionMs)))})
 	}
 	if v.RampMs > 0 {
 		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, node.DurationText(session.Millis(v.RampMs)))})
@@ -173,7 +181,7 @@ func (v topicView) paused() string {
 	if v.EnqueuePaused {
 		what = append(what, "enqueue")
 	}
-	return terminal.OrElse(strings.Join(what, ", "), "no")
+	return cmp.Or(strings.Join(what, ", "), "no")
 }
 
 // value is what p points to, or the zero value.

@@ -70,9 +70,11 @@ func TestPrintedForms(t *testing.T) {
 		{"topic-status", func(c *cli) error { return topicCommands{c}.print(viewTopicStatus(sampleTopic())) }},
 		{"tasks", func(c *cli) error {
 			out := c.Listing("id", "state", "last error")
-			err := addTasks(out, func(yield func(client.Snapshot, error) bool) {
+			err := terminal.Each(func(yield func(client.Snapshot, error) bool) {
 				_ = yield(sampleTask(), nil) && yield(binary, nil) && yield(client.Snapshot{}, errors.New("beyond the limit"))
-			}, 2, func(t client.Snapshot) []any { return []any{t.ID, t.State.String(), terminal.Shorten(t.LastError, 12)} })
+			}, 2, func(t client.Snapshot) error {
+				return out.Add(t, t.ID, t.State.String(), terminal.Shorten(t.LastError, 12))
+			})
 			return out.End(err, "No tasks.")
 		}},
 		{"receipts", func(c *cli) error {

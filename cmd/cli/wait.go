@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/cmd/cli/session"
-	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -105,7 +105,7 @@ func (v cancelledView) text() string {
 		client.CancelRequested.String(): "its worker is asked to stop",
 		client.CancelConfirmed.String(): "cancelled",
 		client.CancelDeleted.String():   "no worker held it; deleted",
-		client.CancelTooLate.String():   "too late: it is " + terminal.OrElse(v.State, "gone"),
+		client.CancelTooLate.String():   "too late: it is " + cmp.Or(v.State, "gone"),
 	}[v.Outcome]
 	return fmt.Sprintf("task %s of topic %s: %s", v.ID, v.Topic, what)
 }

@@ -74,14 +74,23 @@ commands are killed, and their tasks come again when their holds run out.
 
 With --exec a shell runs the command for each task, with the payload on stdin and
 what else is known in the environment: DDQ_TASK_ID, DDQ_TOPIC, DDQ_ATTEMPT,
-DDQ_EXECUTE_TIME, DDQ_HOLD_TOKEN, and each attribute as DDQ_ATTR_NAME. Exit code 0
+DDQ_EXECUTE_TIME, DDQ_HOLD_TOKEN, and each attribute as DDQ_ATTR_NAME; of a schedule
+also DDQ_SCHEDULE, DDQ_OCCURRENCE_TIME, DDQ_RECIPIENT and DDQ_RECIPIENT_DATA (what is no
+text in DDQ_RECIPIENT_DATA_BASE64); of a step of a workflow DDQ_WORKFLOW, DDQ_STEP,
+DDQ_STEP_TRY, DDQ_STEP_COPY and DDQ_STEP_UNDO. Exit code 0
 acks the task; any other has it retried, with the last line of stderr as error.
 With --result stdout is kept as the task's result, up to 256 KiB, while the topic
 keeps done tasks.
+Each line that the command writes to file descriptor 3 is a task, as JSON, which is
+enqueued with the ack, or not at all: topic (that of its own task when there is none),
+id, payload or payload_base64, delay or execute_time, attributes, max_retries, priority,
+and the keys of a task, such as ordering_key. Of a step of a workflow it may be {"grow": ...}
+instead: steps, skip and again, as in the file of a workflow.
 A command whose task was taken away, or that runs longer than --handler-timeout, is
 killed with all that it started.`,
 		Example: `  ddq work --topic mail --concurrency 4 --exec './send-mail --id "$DDQ_TASK_ID"'
-  ddq work --topic mail --count 1 -o json`,
+  ddq work --topic mail --count 1 -o json
+  ddq work --topic order --exec 'charge && echo "{\"topic\":\"mail\",\"payload\":\"paid\"}" >&3'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -91,6 +100,7 @@ killed with all that it started.`,
 		},
 	}
 	f.flags(cmd.Flags())
+	c.KeyringFlag(cmd.Flags())
 	return cmd
 }
 
@@ -122,7 +132,11 @@ func work(ctx context.Context, c *cli, f workFlags) error {
 			<-said
 		}
 	}()
-	return worker.New(s.Conn(), f.config(h.observe), h).Run(ctx)
+	cfg := f.config(h.observe)
+	if cfg.Codec, err = c.Codec(); err != nil {
+		return err
+	}
+	return worker.New(s.Conn(), cfg, h).Run(ctx)
 }
 
 // sayStopping says what the command waits for, if it does.
@@ -186,6 +200,7 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 		return nil
 	}
 	s := &shellCommand{command: h.command, environ: h.c.Environ, out: h.out, err: h.err, abort: h.c.abort}
+	s.next = func(line []byte) error { return takeNext(t, line) }
 	if !h.result {
 		return s.run(ctx, t.Payload, h.environment(t))
 	}
@@ -259,8 +274,9 @@ type workView struct {
 	Payload       *string           `json:"payload,omitempty"`
 	PayloadBase64 []byte            `json:"payload_base64,omitempty"`
 	Attributes    map[string]string `json:"attributes,omitempty"`
-	TookMs        int64             `json:"took_ms"`
-	Error         string            `json:"error,omitempty"`
+	runView
+	TookMs int64  `json:"took_ms"`
+	Error  string `json:"error,omitempty"`
 }
 
 // viewPayload shows text as text and anything else in base64.
@@ -277,7 +293,7 @@ func (h *workHandler) report(t worker.Task, begun time.Time, err error) {
 	late := float64(begun.Sub(t.Due).Microseconds()) / 1000
 	v := workView{
 		Topic: t.Topic, ID: t.ID, Attempt: t.Attempt, MaxRetries: t.MaxRetries, ExecuteTime: terminal.Clock(t.Due), LateMs: late,
-		Attributes: t.Attributes, TookMs: time.Since(begun).Milliseconds(),
+		Attributes: t.Attributes, runView: viewRun(t.Run), TookMs: time.Since(begun).Milliseconds(),
 	}
 	v.Payload, v.PayloadBase64 = viewPayload(t.Payload)
 	if err != nil {
@@ -304,6 +320,7 @@ func (h *workHandler) environment(t worker.Task) []string {
 		"DDQ_EXECUTE_TIME=" + terminal.Clock(t.Due),
 		"DDQ_HOLD_TOKEN=" + hex.EncodeToString(t.HoldToken),
 	}
+	vars = append(append(vars, viewRun(t.Run).environment()...), stepVars(t.Step)...)
 	for _, key := range terminal.SortedKeys(t.Attributes) {
 		vars = append(vars, attributePrefix+variableName(key)+"="+t.Attributes[key])
 	}

@@ -49,16 +49,17 @@ var pages = []page{
 		shows: []string{"created: version 1, next", "2035-03-25T03:00:00+02:00", "2035-12-25T08:00:00.000Z       excluded", "handled", "every 10m from the end of a run", "triggered before, task",
 			"backfill october of 10 runs", "2 schedules differ, 0 do not", "2 schedules changed", "Nothing differs: 2 schedules"},
 	},
+	{file: "docs/workflows.md", section: true, shows: []string{"start.blog.second", "fetched start.blog.second"}},
 	{file: "docs/operating.md", section: true},
 	{file: "docs/migrating.md", section: true},
-	{file: "docs/security.md", section: true, shows: []string{"enqueue,work:mail*"}},
+	{file: "docs/security.md", section: true, shows: []string{"enqueue,work:mail*", "that are no text", "for nobody else", "enqueued before"}},
 	{file: "docs/rest.md", section: true, shows: []string{`"deliveries":[`, `"deduplicated":true`, "KEY_TAKEN", "the key has another request",
 		"says: send the mail", `{"done":true,"stored":1000,"failed":0}`, `{"done":true,"next_page_token":""}`, "event: change"}},
 	{
 		file: "deploy/README.md",
 		notRun: map[string]string{
 			"docker build":            "needs Docker; deploy/check reads the Dockerfile",
-			"docker compose":          "needs Docker; deploy/check reads the compose file",
+			"export DDQ_GOSSIP_KEY":   "needs Docker; deploy/check reads the compose file",
 			"cp deploy/k8s/secret":    "needs Kubernetes; deploy/check reads the manifests",
 			"install -m 0755 bin/ddq": "needs systemd; deploy/check reads the unit",
 		},
@@ -68,6 +69,11 @@ var pages = []page{
 // leftOut are the documents that are not run, and why.
 var leftOut = map[string]string{
 	"docs/architecture.md": "has drawings, and no commands",
+	"docs/licenses.md":     "is a table, and has no commands",
+	"docs/outbox.md":       "its commands need a PostgreSQL and the program of api/outbox, whose tests run them",
+	"docs/sdks.md":         "its programs are run by the tests of api/sdk",
+	"docs/ui.md":           "is of a page in a browser, and has no commands",
+	"docs/verifying.md":    "its commands need a release and the key that it was signed with",
 	"docs/faults.md":       "its commands take minutes to hours, and some need root: make faults, soak and sim are what they are",
 }
 
@@ -250,11 +256,15 @@ func (p *page) session(t *testing.T, source string, script []string) string {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "session")
 	bin, work := filepath.Join(home, "bin"), filepath.Join(dir, "work")
+	ddq, err := buildOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin := prelude
 	if p.section {
 		begin += "ddq server 2>server.log & await\n"
 	}
-	if err := errors.Join(os.MkdirAll(bin, 0o700), os.Mkdir(work, 0o700), os.Symlink(binary(), filepath.Join(bin, "ddq")),
+	if err := errors.Join(os.MkdirAll(bin, 0o700), os.Mkdir(work, 0o700), os.Symlink(ddq, filepath.Join(bin, "ddq")),
 		os.WriteFile(filepath.Join(home, "prelude"), []byte(begin), 0o600),
 		os.WriteFile(filepath.Join(home, "script"), []byte(strings.Join(script, "\n")+"\nenough\n"), 0o600)); err != nil {
 		t.Fatal(err)

@@ -33,6 +33,9 @@ var (
 	ctx                 context.Context
 	c                   *client.Client
 	body, query, stored []byte
+	receipt             []byte
+	refund, ship        func(results ...[]byte) error
+	links               func(page []byte) [][]byte
 	midnight            time.Time
 	seen                client.Snapshot
 	retry               error
@@ -91,7 +94,7 @@ func parseBlock(fset *token.FileSet, name, text string) (*ast.File, error) {
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}",
-		"github.com/ddq-io/ddq/api/client", "github.com/ddq-io/ddq/api/worker", "log", "os/signal").Output()
+		"github.com/ddq-io/ddq/api/client", "github.com/ddq-io/ddq/api/client/envelope", "github.com/ddq-io/ddq/api/worker", "log", "os/signal").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,13 @@ const (
 	clientHost = 5
 )
 
-// splitFor is longer than members remember the dead: they must look for each other
-// after it. DDQ_TEST_SPLIT is another time, such as 90s.
+// splitFor is DDQ_TEST_SPLIT, such as 32s: longer than members remember the dead, which must
+// look for each other after it.
 func splitFor(t *testing.T) time.Duration {
 	t.Helper()
 	asked := os.Getenv("DDQ_TEST_SPLIT")
 	if asked == "" {
-		return 32 * time.Second
+		return 2 * outage
 	}
 	d, err := time.ParseDuration(asked)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/bench/binary"
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
 
@@ -30,18 +31,17 @@ const (
 
 // buildOnce makes the real binary for the tests that need a process of its own.
 var buildOnce = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("go", "build", "-o", binary(), ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+	if err := os.MkdirAll(builtIn(), 0o700); err != nil {
+		return "", err
 	}
-	return binary(), nil
+	return binary.Build(builtIn())
 })
 
-func binary() string { return filepath.Join(os.TempDir(), fmt.Sprintf("ddq-test-%d", os.Getpid())) }
+func builtIn() string { return filepath.Join(os.TempDir(), fmt.Sprintf("ddq-test-%d", os.Getpid())) }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	os.Remove(binary())
+	os.RemoveAll(builtIn())
 	os.Exit(code)
 }
 

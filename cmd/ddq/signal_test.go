@@ -33,7 +33,11 @@ func TestSecondInterruptEndsWorkAtOnce(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	work := exec.Command("sh", "-c", `trap '' INT; exec "$0" work --addr "$1" --topic mail --exec "exec 3> $2; echo up >&2; exec sleep 600"`, binary(), p.addr, fifo)
+	ddq, err := buildOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := exec.Command("sh", "-c", `trap '' INT; exec "$0" work --addr "$1" --topic mail --exec "exec 3> $2; echo up >&2; exec sleep 600"`, ddq, p.addr, fifo)
 	stderr, err := work.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

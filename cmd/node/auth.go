@@ -16,7 +16,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/auth"
-	"github.com/ddq-io/ddq/cluster"
+	"github.com/ddq-io/ddq/api/auth/oidc"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -25,20 +25,34 @@ type AuthConfig struct {
 	Mode      string // empty: token where other machines reach a port, else off
 	RootToken string
 	Plaintext bool
+	Policy    string // enforce, or observe: nobody is refused
+	OIDC      OIDCConfig
+	Failures  int // a second, of one address; 0: no bound
 
-	keys []auth.ClusterKey // of the fleet; set by check
+	keys *auth.ClusterKeys // of the fleet; set by check; nil: none
 }
 
 // Ways to authenticate, by --auth.
 const (
 	authOff   = "off"
 	authToken = "token"
+	authOIDC  = "oidc" // beside token
+	authMTLS  = "mtls" // beside token
+)
+
+// What becomes of a call that is not allowed, by --auth-mode.
+const (
+	authEnforce = "enforce"
+	authObserve = "observe"
 )
 
 func (a *AuthConfig) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&a.Mode, "auth", "", "how callers say who they are: token, or off (default token when other machines can reach a port, else off)")
+	fs.StringVar(&a.Mode, "auth", "", "how callers say who they are: off, or token, and beside it oidc for tokens of issuers and mtls for client certificates, such as token,mtls (default token when other machines can reach a port, else off)")
 	fs.StringVar(&a.RootToken, "root-token", "", "where the token is that may do everything: file:PATH, which is made when it is not there, or env:NAME (default a file beside the embedded store)")
 	fs.BoolVar(&a.Plaintext, "plaintext", false, "accept ports without TLS that other machines can reach, where a proxy or a mesh does TLS; callers still have to say who they are")
+	fs.StringVar(&a.Policy, "auth-mode", authEnforce, "enforce, or observe: calls that would be refused are logged and counted, and let through")
+	fs.IntVar(&a.Failures, "max-failed-logins", 10, "calls a second whose credentials do not count before nothing is looked up for their address, beside this machine's own; 0 for no bound, as behind a proxy that hides addresses")
+	a.OIDC.flags(fs)
 }
 
 func (a *AuthConfig) check(cfg *Config) error {
@@ -48,26 +62,36 @@ func (a *AuthConfig) check(cfg *Config) error {
 			a.Mode = authToken
 		}
 	}
+	if err := a.checkWays(cfg); err != nil {
+		return err
+	}
 	switch {
-	case a.Mode != authOff && a.Mode != authToken:
-		return wrongf("--auth is token or off, not %q", a.Mode)
-	case a.RootToken != "" && !strings.HasPrefix(a.RootToken, "file:") && !strings.HasPrefix(a.RootToken, "env:"):
+	case a.Policy != "" && a.Policy != authEnforce && a.Policy != authObserve:
+		return wrongf("--auth-mode is enforce or observe, not %q", a.Policy)
+	case a.observes() && !a.on():
+		return wrongf("--auth-mode observe needs --auth token")
+	}
+	if a.Failures < 0 || a.Failures > 1_000_000 {
+		return wrongf("--max-failed-logins is 0 to 1000000, not %d", a.Failures)
+	}
+	if a.RootToken != "" && !strings.HasPrefix(a.RootToken, "file:") && !strings.HasPrefix(a.RootToken, "env:") {
 		return wrongf("--root-token is file:PATH or env:NAME: a token on the command line is seen by every user of the machine")
 	}
-	keys, err := cluster.DecodeKeys(cfg.Fleet.GossipKeys)
+	keys, err := clusterKeys(cfg.Fleet.keys)
 	if err != nil {
 		return wrongf("--gossip-key: %v", err)
 	}
-	for _, k := range keys {
-		a.keys = append(a.keys, auth.NewClusterKey(k))
-	}
-	if a.on() && !cfg.Fleet.alone() && len(a.keys) == 0 {
+	a.keys = auth.NewClusterKeys(keys...)
+	if a.on() && !cfg.Fleet.alone() && a.keys == nil {
 		return wrongf("a fleet whose callers say who they are needs --gossip-key: by that its nodes know each other")
 	}
 	return nil
 }
 
-func (a *AuthConfig) on() bool { return a.Mode == authToken }
+func (a *AuthConfig) on() bool { return a.has(authToken) }
+
+// observes reports whether callers are asked who they are, and nobody is refused.
+func (a *AuthConfig) observes() bool { return a.Policy == authObserve }
 
 // local reports whether only this machine reaches the ports.
 func (cfg *Config) local() bool {
@@ -91,10 +115,24 @@ func (a *AuthConfig) root(cfg *Config, log *slog.Logger) (auth.Secret, error) {
 		log.Warn("there is no root token: only tokens that were made before count; --root-token file:PATH makes one")
 		return auth.Secret{}, nil
 	}
+	token, err := readRoot(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
+	_, secret, _ := auth.NewToken()
+	switch err := secret.WriteNew(name); {
+	case errors.Is(err, fs.ErrExist): // another node of the fleet was first
+		return readRoot(name)
+	case err != nil:
+		return auth.Secret{}, fmt.Errorf("--root-token: %w", err)
+	}
+	log.Info("root token was made; it may do everything: make others with it, and put it away", "file", name)
+	return secret, nil
+}
+
+func readRoot(name string) (auth.Secret, error) {
 	info, err := os.Stat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return makeRoot(name, log)
 	case err != nil:
 		return auth.Secret{}, fmt.Errorf("--root-token: %w", err)
 	case info.Mode().Perm()&0o077 != 0:
@@ -104,23 +142,11 @@ func (a *AuthConfig) root(cfg *Config, log *slog.Logger) (auth.Secret, error) {
 	if err != nil {
 		return auth.Secret{}, fmt.Errorf("--root-token: %w", err)
 	}
-	return checkedToken(strings.TrimSpace(string(text)), "--root-token: "+name)
-}
-
-func makeRoot(name string, log *slog.Logger) (auth.Secret, error) {
-	_, secret, _ := auth.NewToken()
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator chose the name
-	if err != nil {
-		return auth.Secret{}, fmt.Errorf("--root-token: %w", err)
-	}
-	if _, err := fmt.Fprintln(f, secret.Reveal()); err != nil {
-		return auth.Secret{}, errors.Join(err, f.Close(), os.Remove(name))
-	}
-	log.Info("root token was made; it may do everything: make others with it, and put it away", "file", name)
-	return secret, f.Close()
+	return checkedToken(string(text), "--root-token: "+name)
 }
 
 func checkedToken(text, where string) (auth.Secret, error) {
+	text = strings.TrimSpace(text)
 	if _, _, err := auth.ParseToken(text); err != nil {
 		return auth.Secret{}, fmt.Errorf("%s: there is no token in it", where)
 	}
@@ -128,7 +154,7 @@ func checkedToken(text, where string) (auth.Secret, error) {
 }
 
 // newAccess knows who may call; it is nil with a store that has no registry.
-func newAccess(cfg *Config, st store.Store, log *slog.Logger) (*access.Access, error) {
+func newAccess(cfg *Config, st store.Store, issuers *oidc.Issuers, log *slog.Logger) (*access.Access, error) {
 	registry, ok := st.(store.Registry)
 	if !ok {
 		return nil, startError{errors.New("the store keeps no tokens")}
@@ -137,7 +163,9 @@ func newAccess(cfg *Config, st store.Store, log *slog.Logger) (*access.Access, e
 	if err != nil {
 		return nil, startError{err}
 	}
-	a, err := access.New(access.Config{On: cfg.Auth.on(), Root: root, Node: cfg.Actors.Node, Keys: cfg.Auth.keys}, registry, log)
+	config := access.Config{On: cfg.Auth.on(), Root: root, Node: cfg.Actors.Node, Keys: cfg.Auth.keys, Failures: cfg.Auth.Failures}
+	cfg.identities(&config, issuers)
+	a, err := access.New(config, registry, log)
 	if err != nil {
 		return nil, startError{err}
 	}
@@ -146,11 +174,11 @@ func newAccess(cfg *Config, st store.Store, log *slog.Logger) (*access.Access, e
 
 // credential is what this node shows to others; nil without a key of the fleet.
 func (cfg *Config) credential() func(node, method string) string {
-	if len(cfg.Auth.keys) == 0 {
+	keys, self := cfg.Auth.keys, cfg.Actors.Node
+	if keys == nil {
 		return nil
 	}
-	key, self := cfg.Auth.keys[0], cfg.Actors.Node
-	return func(node, method string) string { return key.Sign(self, node, method, time.Now()) }
+	return func(node, method string) string { return keys.First().Sign(self, node, method, time.Now()) }
 }
 
 // Exceptions are what is less safe than it could be, because somebody said so.
@@ -159,8 +187,26 @@ func (cfg *Config) Exceptions() []string {
 	if cfg.Insecure {
 		all = append(all, "insecure is set: whoever reaches the listeners may do anything")
 	}
+	if cfg.Auth.observes() {
+		all = append(all, "auth-mode observe is set: calls that are not allowed are logged, and done")
+	}
 	if cfg.Auth.Plaintext && !cfg.TLS.on() {
 		all = append(all, "plaintext is set: tokens and payloads are not encrypted between here and what does TLS")
+	}
+	return all
+}
+
+// expiresSoon is from when on a certificate is warned of. Who renews one does so earlier.
+const expiresSoon = 14 * 24 * time.Hour
+
+// Warnings are the exceptions, and what will be in the way soon.
+func (cfg *Config) Warnings() []string {
+	all := cfg.Exceptions()
+	if !cfg.TLS.on() {
+		return all
+	}
+	if end := cfg.TLS.certs.Expires(); time.Until(end) < expiresSoon {
+		all = append(all, fmt.Sprintf("the certificate %s expires at %s", cfg.TLS.Cert, end.UTC().Format(time.RFC3339)))
 	}
 	return all
 }
@@ -178,6 +224,9 @@ func (cfg *Config) checkPort(flag, addr string) error {
 	if !cfg.Auth.on() {
 		missing = append(missing, "--auth token")
 	}
+	if cfg.Auth.observes() {
+		missing = append(missing, "--auth-mode enforce")
+	}
 	if len(missing) == 0 {
 		return nil
 	}
@@ -185,9 +234,20 @@ func (cfg *Config) checkPort(flag, addr string) error {
 }
 
 // follow starts access, and logs what is less safe than it could be.
-func follow(ctx context.Context, cfg *Config, a *access.Access, log *slog.Logger) {
-	a.Start(ctx)
-	for _, what := range slices.Sorted(slices.Values(cfg.Exceptions())) {
+func follow(ctx context.Context, cfg *Config, p *parts, log *slog.Logger) {
+	if p.Issuers != nil {
+		p.Issuers.Start()
+	}
+	p.Access.Start(ctx)
+	for _, what := range slices.Sorted(slices.Values(cfg.Warnings())) {
 		log.Warn("less safe than it could be", "why", what)
+	}
+}
+
+// unfollow ends what follow started.
+func unfollow(p *parts) {
+	p.Access.Stop()
+	if p.Issuers != nil {
+		p.Issuers.Stop()
 	}
 }

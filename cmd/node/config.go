@@ -20,6 +20,7 @@ type Config struct {
 	Store         string
 	Data          string
 	AllowVolatile bool
+	StoreTLS      StoreTLS
 	GRPCAddr      string
 	HTTPAddr      string
 	HTTPServe     []string // empty is all of it
@@ -29,6 +30,8 @@ type Config struct {
 	Insecure      bool
 	TLS           TLSConfig
 	Auth          AuthConfig
+	MaxConnsPerIP int    // 0: no bound
+	AuditLog      string // file; empty: none
 	ShutdownGrace time.Duration
 	LogLevel      string
 	LogFormat     string
@@ -43,9 +46,10 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&cfg.Store, "store", Embedded, "where tasks are kept: embedded, memory, or the URL of a Redis: redis://, redis-sentinel:// or redis-cluster:// and their rediss forms, or unix://")
 	fs.StringVar(&cfg.Data, "data", "ddq-data", "directory of the embedded store")
 	fs.BoolVar(&cfg.AllowVolatile, "allow-volatile", false, "accept a Redis that keeps nothing on disk")
+	cfg.StoreTLS.flags(fs)
 	fs.StringVar(&cfg.GRPCAddr, "grpc-addr", "127.0.0.1:9090", "where to serve producers, workers and operators")
 	fs.StringVar(&cfg.HTTPAddr, "http-addr", "127.0.0.1:8080", "where to serve the REST API, /metrics, /healthz and /readyz, or off")
-	fs.StringSliceVar(&cfg.HTTPServe, "http-serve", []string{serveAPI, serveMetrics}, "what the HTTP port serves beside /healthz and /readyz: api and metrics")
+	fs.StringSliceVar(&cfg.HTTPServe, "http-serve", []string{serveAPI, serveMetrics, serveUI}, "what the HTTP port serves beside /healthz and /readyz: api, metrics, and ui, which is for ports that ask nobody who calls")
 	fs.StringSliceVar(&cfg.HTTPHosts, "http-host", nil, "names under which clients reach the HTTP port, beside localhost and the addresses it is reached at")
 	fs.StringSliceVar(&cfg.CORSOrigins, "cors-origin", nil, "origins such as https://app.example.com whose pages may call the REST API (default none)")
 	fs.StringVar(&cfg.PprofAddr, "pprof-addr", "", "loopback address to serve profiles at (default none)")
@@ -53,6 +57,8 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	DurationVar(fs, &cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
 	fs.StringVar(&cfg.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&cfg.LogFormat, "log-format", "text", "text or json")
+	fs.StringVar(&cfg.AuditLog, "audit-log", "", "file where it is written down what administrators do and who was turned away; ddq audit verify checks it (default none)")
+	gateFlags(fs, &cfg.MaxConnsPerIP)
 	cfg.TLS.flags(fs)
 	cfg.Auth.flags(fs)
 	cfg.Fleet.flags(fs)
@@ -65,10 +71,13 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 func (cfg *Config) Check() error {
 	return cmp.Or(
 		checkStore(cfg.Store),
+		cfg.StoreTLS.check(cfg.Store),
 		cfg.TLS.check(),
+		cfg.Fleet.readKeys(),
 		cfg.Auth.check(cfg),
 		cfg.checkPort("grpc-addr", cfg.GRPCAddr),
 		cfg.checkHTTP(),
+		checkConns(cfg.MaxConnsPerIP),
 		cfg.completeRuntime(),
 		cfg.Fleet.check(cfg),
 	)
@@ -84,8 +93,8 @@ func (cfg *Config) checkHTTP() error {
 		return nil
 	}
 	for _, what := range cfg.HTTPServe {
-		if what != serveAPI && what != serveMetrics {
-			return wrongf("--http-serve is of %s and %s, not %q", serveAPI, serveMetrics, what)
+		if what != serveAPI && what != serveMetrics && what != serveUI {
+			return wrongf("--http-serve is of %s, %s and %s, not %q", serveAPI, serveMetrics, serveUI, what)
 		}
 	}
 	for _, origin := range cfg.CORSOrigins {

@@ -28,12 +28,14 @@ type FleetConfig struct {
 	Join            []string
 	Zone            string
 	Weight          int
+
+	keys []string // of GossipKeys, those in files included; set by readKeys
 }
 
 func (f *FleetConfig) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.GossipAddr, "gossip-addr", "", "where to gossip with the other nodes of a fleet, such as 127.0.0.1:7946 (default none: this node stands alone)")
 	fs.StringVar(&f.GossipAdvertise, "gossip-advertise", "", "where other nodes reach the gossip address, when that differs")
-	fs.StringSliceVar(&f.GossipKeys, "gossip-key", nil, "keys of 16, 24 or 32 bytes in base64 or hex that encrypt gossip; the first is used to send")
+	fs.StringSliceVar(&f.GossipKeys, "gossip-key", nil, "keys of 16, 24 or 32 bytes in base64 or hex that encrypt gossip, or file:PATH, which has one on each line and is followed; the first is used to send")
 	fs.StringVar(&f.GossipProfile, "gossip-profile", "", "how eagerly nodes watch each other: local, lan or wan (default local on loopback, else lan)")
 	fs.StringSliceVar(&f.Join, "join", nil, "gossip addresses of other nodes, or a host name for all of them")
 	fs.StringVar(&f.Zone, "zone", "", "where this node runs, for people")
@@ -57,8 +59,16 @@ func (f *FleetConfig) check(cfg *Config) error {
 	return cmp.Or(f.completeAddr(&cfg.Actors), f.checkGossip(cfg.Insecure))
 }
 
+// readKeys reads the files of --gossip-key.
+func (f *FleetConfig) readKeys() (err error) {
+	if f.keys, err = readGossipKeys(f.GossipKeys); err != nil {
+		return wrongf("--gossip-key: %v", err)
+	}
+	return nil
+}
+
 func (f *FleetConfig) checkGossip(insecure bool) error {
-	if slices.ContainsFunc(f.GossipKeys, func(key string) bool { return key != "" }) {
+	if len(f.keys) > 0 {
 		return nil // encrypted, and strangers are not heard
 	}
 	return checkListener("gossip-addr", f.GossipAddr, insecure)
@@ -85,12 +95,12 @@ func joinFleet(ctx context.Context, cfg *Config, log *slog.Logger, reg *promethe
 	}
 	m, err := cluster.Start(ctx, cluster.Config{
 		Node: cluster.Node{
-			Name: cfg.Actors.Node, Addr: cfg.Actors.Addr, Zone: f.Zone, Version: ReadBuild().Version, Weight: f.Weight,
+			Name: cfg.Actors.Node, Addr: cfg.Actors.Addr, Zone: f.Zone, Version: ReadBuild().Version, Weight: f.Weight, Tells: true,
 		},
 		Addr:      f.GossipAddr,
 		Advertise: f.GossipAdvertise,
 		Join:      f.Join,
-		Keys:      f.GossipKeys,
+		Keys:      f.keys,
 		Insecure:  cfg.Insecure,
 		Profile:   cluster.Profile(f.GossipProfile),
 	}, log, reg)
@@ -142,7 +152,7 @@ func (v *view) Members() []fleet.Member {
 	members := make([]fleet.Member, len(v.nodes))
 	for i, n := range v.nodes {
 		members[i] = fleet.Member{
-			Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: memberStates[n.State], Hosts: n.Callers(),
+			Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: memberStates[n.State], Old: !n.Tells, Hosts: n.Callers(),
 		}
 	}
 	return members

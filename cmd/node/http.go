@@ -18,12 +18,14 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/rest"
 	"github.com/ddq-io/ddq/api/server"
+	"github.com/ddq-io/ddq/api/ui"
 )
 
 // What the HTTP port serves, as --http-serve names it.
 const (
 	serveAPI     = "api"
 	serveMetrics = "metrics"
+	serveUI      = "ui"
 )
 
 // maxHeaders bounds the headers of a request.
@@ -33,25 +35,46 @@ const maxHeaders = 16 << 10
 // their own. It owns one goroutine for each open port, gone after stop.
 type ops struct {
 	cfg     *Config
+	gate    *gate
 	port    *rest.Port
 	http    *http.Server
 	profile *http.Server
 }
 
-func newOps(cfg *Config, n *Node, s *server.Server, log *slog.Logger, reg *prometheus.Registry) (*ops, error) {
+func newOps(cfg *Config, n *Node, s *server.Server, g *gate, log *slog.Logger, reg *prometheus.Registry) (*ops, error) {
 	port, err := newPort(cfg, log, n, reg, s.Authorize)
 	if err != nil {
 		return nil, err
 	}
-	o := &ops{cfg: cfg, port: port, http: newHTTPServer(port), profile: newHTTPServer(profileMux())}
+	o := &ops{cfg: cfg, gate: g, port: port, http: newHTTPServer(port), profile: newHTTPServer(profileMux())}
 	if cfg.serves(serveAPI) {
-		return o, port.ServeAPI(s.Channel())
+		if err := port.ServeAPI(s.Channel()); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.servesUI() {
+		pages, err := ui.New(s.Channel(), s.Logins(), log)
+		if err != nil {
+			return nil, err
+		}
+		port.ServePages(pages)
 	}
 	return o, nil
 }
 
 func newHTTPServer(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders}
+}
+
+// servesUI reports whether there are pages.
+func (cfg *Config) servesUI() bool { return cfg.HTTPAddr != Off && cfg.serves(serveUI) }
+
+// scheme is that of the HTTP port's addresses.
+func (cfg *Config) scheme() string {
+	if cfg.TLS.on() {
+		return "https"
+	}
+	return "http"
 }
 
 // serves reports whether the HTTP port serves what is named.
@@ -124,6 +147,7 @@ func (o *ops) start(ctx context.Context, n *Node) error {
 			return err
 		}
 		n.httpAddr = l.Addr().String()
+		l = o.gate.guard(l)
 		if o.cfg.TLS.on() {
 			l = tls.NewListener(l, o.cfg.TLS.certs.Server("http/1.1"))
 		}

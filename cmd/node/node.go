@@ -16,8 +16,11 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/access"
+	"github.com/ddq-io/ddq/api/audit"
+	"github.com/ddq-io/ddq/api/auth/oidc"
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/ui"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -92,7 +95,7 @@ func (n *Node) options(ctx context.Context, log *slog.Logger) fx.Option {
 		fx.Supply(n.cfg, log, n, fx.Annotate(ctx, fx.As(new(context.Context)))),
 		fx.WithLogger(quietly),
 		fx.StartTimeout(startTimeout),
-		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps, newCertFollower, newAccess),
+		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps, newCertFollower, newKeyFollower, newIssuers, newAccess, newGate, openAudit),
 		fx.Invoke(wire),
 	)
 }
@@ -134,22 +137,38 @@ func newService(node *actors.Node, up *upkeep.Upkeep) *service.Service {
 	return service.New(node, up.IndexNow)
 }
 
-func newServer(cfg *Config, sys *service.Service, who *access.Access, log *slog.Logger, reg *prometheus.Registry) *server.Server {
-	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Options: cfg.TLS.serverOptions()}, sys, log, reg)
+func newServer(cfg *Config, sys *service.Service, who *access.Access, written *audit.Log, log *slog.Logger, reg *prometheus.Registry) *server.Server {
+	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Audit: written, Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Options: cfg.TLS.serverOptions()}, sys, log, reg)
+}
+
+// openAudit returns nil when nothing is to be written down.
+func openAudit(cfg *Config, log *slog.Logger) (*audit.Log, error) {
+	if cfg.AuditLog == "" {
+		return nil, nil
+	}
+	l, err := audit.Open(cfg.AuditLog, cfg.Actors.Node, log)
+	if err != nil {
+		return nil, startError{fmt.Errorf("--audit-log: %w", err)}
+	}
+	return l, nil
 }
 
 // parts is everything that starts and stops.
 type parts struct {
 	fx.In
-	Store  store.Store
-	Fleet  *gossip // nil on a node that stands alone
-	Actors *actors.Node
-	Upkeep *upkeep.Upkeep
-	System *service.Service
-	Server *server.Server
-	Ops    *ops
-	Certs  *certFollower // nil without TLS
-	Access *access.Access
+	Store   store.Store
+	Fleet   *gossip // nil on a node that stands alone
+	Actors  *actors.Node
+	Upkeep  *upkeep.Upkeep
+	System  *service.Service
+	Server  *server.Server
+	Ops     *ops
+	Certs   *certFollower // nil without TLS
+	Keys    *keyFollower  // nil without files of keys
+	Access  *access.Access
+	Issuers *oidc.Issuers // nil: no tokens of others count
+	Gate    *gate
+	Audit   *audit.Log // nil: none
 }
 
 // wire sets the order: the store first, then the operators' ports, so that what
@@ -159,9 +178,15 @@ func wire(lc fx.Lifecycle, cfg *Config, log *slog.Logger, n *Node, p parts) {
 	n.sys = p.Actors
 	n.pulse = newPulse(cfg.Supervision, p.Actors.Failed, log)
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Store.Close() }})
+	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Audit.Close() }})
 	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error { p.Certs.start(); follow(ctx, cfg, p.Access, log); return nil },
-		OnStop:  func(context.Context) error { p.Certs.stop(); p.Access.Stop(); return nil },
+		OnStart: func(ctx context.Context) error {
+			p.Certs.start()
+			follow(ctx, cfg, &p, log)
+			p.Keys.start()
+			return nil
+		},
+		OnStop: func(context.Context) error { p.Certs.stop(); p.Keys.stop(); unfollow(&p); return nil },
 	})
 	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error { return leave(ctx, p.Fleet) }})
 	lc.Append(fx.Hook{
@@ -203,6 +228,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 	n.grpcAddr = l.Addr().String()
 	n.open.Store(true)
 	p.Ops.port.Open()
+	l = p.Gate.guard(l)
 	go func() { // ends with s.Stop
 		if err := p.Server.Serve(l); err != nil {
 			n.failed <- fmt.Errorf("gRPC port: %w", err)
@@ -213,7 +239,11 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 			return err
 		}
 	}
-	log.Info("serving", "addr", n.grpcAddr, "http", n.httpAddr, "node", cfg.Actors.Node, "store", cfg.StoreName())
+	about := []any{"addr", n.grpcAddr, "http", n.httpAddr, "node", cfg.Actors.Node, "store", cfg.StoreName()}
+	if cfg.servesUI() {
+		about = append(about, "ui", cfg.scheme()+"://"+n.httpAddr+ui.Prefix)
+	}
+	log.Info("serving", about...)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func TestHTTPPortServesWhatIsSaid(t *testing.T) {
 
 func TestHTTPSettingsAreChecked(t *testing.T) {
 	for _, cfg := range []Config{
-		{HTTPServe: []string{"ui"}},
+		{HTTPServe: []string{"pages"}},
 		{CORSOrigins: []string{"*"}},
 		{CORSOrigins: []string{"null"}},
 		{CORSOrigins: []string{"http://app.example"}},

@@ -52,6 +52,7 @@ func (cfg *Config) limitFlags(fs *pflag.FlagSet) {
 	DurationVar(fs, &l.MinVisibility, "limit-min-visibility", 0, "shortest visibility timeout (default 1s)")
 	DurationVar(fs, &l.MaxVisibility, "limit-max-visibility", 0, "longest visibility timeout (default 12h)")
 	fs.IntVar(&l.MaxRetries, "limit-max-retries", 0, "most retries of any task (default 1000)")
+	fs.IntVar(&l.WarnDue, "warn-due-per-second", 0, "tasks due in one second beyond which a schedule is warned of, of a topic without a rate (default 10000)")
 	fs.IntVar(&l.Shards, "limit-shards", 0, "most shards of a topic (default 256)")
 }
 

@@ -47,7 +47,7 @@ func openStore(ctx context.Context, cfg *Config, log *slog.Logger) (store.Store,
 	redis.SetLogger(redisLog{log})
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	st, err := redisstore.Open(ctx, redisstore.Config{URL: cfg.Store, AllowVolatile: cfg.AllowVolatile}, log)
+	st, err := redisstore.Open(ctx, redisstore.Config{URL: cfg.Store, AllowVolatile: cfg.AllowVolatile, TLS: cfg.StoreTLS.client()}, log)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", cfg.StoreName(), err)
 	}

@@ -14,6 +14,9 @@ func Change(p Phase) store.Status {
 	return store.WrongState
 }
 
+// Untried reports whether a task that has so many attempts waits for its first one.
+func Untried(p Phase, attempts int) bool { return p == Pending && attempts == 0 }
+
 // Edited is what an edit makes of a task.
 type Edited struct {
 	Status store.Status // OK, WrongState, NotFound, Stale, Expired

@@ -1,6 +1,10 @@
 package life
 
-import "github.com/ddq-io/ddq/store"
+import (
+	"strings"
+
+	"github.com/ddq-io/ddq/store"
+)
 
 // Put is what becomes of a put of a cell that has a version; 0: there is none.
 func Put(p *store.Put, version int64) store.Status {
@@ -28,9 +32,10 @@ func TakesSealed(c *store.Commit, there func(store.CellID) bool) bool {
 }
 
 // Moves reports whether a cell is to be where new tasks of its topic go: schedules and
-// workflows are, but not what only carries on with something until it ends.
+// workflows are, but not what only carries on with something until it ends. A child of a
+// workflow, which has a slash in its key, carries on with that.
 func Moves(id store.CellID) bool {
-	return id.Kind() == store.CellSchedule || id.Kind() == store.CellWorkflow
+	return id.Kind() == store.CellSchedule || id.Kind() == store.CellWorkflow && !strings.Contains(id.Key(), "/")
 }
 
 // BringsWork reports whether a full store refuses a commit: one that adds tasks, makes a

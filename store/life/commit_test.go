@@ -37,6 +37,7 @@ func TestTakesSealed(t *testing.T) {
 		"a new cell that does not stay":      {store.Commit{Puts: []store.Put{put("fnew")}}, true},
 		"a new schedule":                     {store.Commit{Puts: []store.Put{put("snew")}}, false},
 		"a new workflow beside a change":     {store.Commit{Puts: []store.Put{put("sthere"), put("wnew")}}, false},
+		"a child beside a change":            {store.Commit{Puts: []store.Put{put("sthere"), put("wnew/child")}, Adds: add}, true},
 		"the deletion of one that is absent": {store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "snew"}}}}, true},
 	} {
 		if got := life.TakesSealed(&c.commit, there); got != c.want {

@@ -10,6 +10,15 @@ func Ack(t *Task, token store.Token) store.Status {
 	return holder(t, token)
 }
 
+// Says is what becomes of an ack, of a held task, that says something: there must be a cell
+// that hears it.
+func Says(a *store.Ack, tells store.CellID) store.Status {
+	if len(a.Say) > 0 && tells == "" {
+		return store.NoCell
+	}
+	return store.OK
+}
+
 // Nack is what becomes of a nack.
 func Nack(t *Task, token store.Token) store.Status { return holder(t, token) }
 

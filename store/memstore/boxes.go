@@ -35,5 +35,6 @@ func (sh *shard) leave(r *record, e store.Ended, now clock) {
 	}
 	e.ID, e.Attempt, e.Due, e.Started, e.Worker = r.task.ID, r.task.Attempt, r.task.Due, r.started, r.worker
 	e.Error, e.Result = r.task.LastError, slices.Clone(e.Result)
+	e.Say = slices.Clone(e.Say)
 	sh.in.push(store.Parcel{To: r.task.Tells, Ended: &e}, now)
 }

@@ -13,7 +13,7 @@ func (m *Store) Clone() *Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := New()
-	c.ahead, c.closed = m.ahead, m.closed
+	c.ahead, c.closed, c.server = m.ahead, m.closed, m.server
 	maps.Copy(c.sessions, m.sessions)
 	maps.Copy(c.topics, m.topics)
 	c.table = m.table.Clone()
@@ -45,10 +45,12 @@ func (sh *shard) clone() *shard {
 	return c
 }
 
-// Restore makes this store what another one is now, as a failover to it would.
+// Restore makes this store what another one is now, as a failover to it would: it is
+// another server then.
 func (m *Store) Restore(to *Store) {
 	c := to.Clone()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.shards, m.sessions, m.topics, m.table = c.shards, c.sessions, c.topics, c.table
+	m.server++
 }

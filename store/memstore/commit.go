@@ -22,9 +22,12 @@ func (sh *shard) check(c *store.Commit) store.CommitResult {
 		if !sh.holds(a.ID, a.Token) {
 			return store.CommitResult{Status: store.HoldLost, ID: a.ID}
 		}
+		if status := life.Says(&a, sh.tasks[a.ID].task.Tells); status != store.OK {
+			return store.CommitResult{Status: status, ID: a.ID}
+		}
 	}
 	for _, r := range c.Removes {
-		if r.Must && life.Change(sh.tasks[r.ID].phase()) != store.OK {
+		if r.Untried && !sh.tasks[r.ID].untried() {
 			return store.CommitResult{Status: store.WrongState, ID: r.ID}
 		}
 	}

@@ -13,6 +13,7 @@ type core struct {
 	mu     sync.Mutex // guards everything, also what roles have of their own
 	closed bool
 	ahead  time.Duration          // of the machine's clock
+	server uint64                 // see Restore
 	shards map[store.Shard]*shard // made on first use
 }
 

@@ -107,8 +107,11 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 	if status := life.Ack(&t, a.Token); status != store.OK {
 		return status
 	}
+	if status := life.Says(&a, r.task.Tells); status != store.OK {
+		return status
+	}
 	ended := store.Change{Kind: store.ChangeDone, Outcome: store.OutcomeAcked, Worker: r.worker}
-	sh.leave(r, store.Ended{Kind: ended.Kind, Result: a.Result}, now)
+	sh.leave(r, store.Ended{Kind: ended.Kind, Result: a.Result, Say: a.Say}, now)
 	sh.take(r)
 	if retention > 0 {
 		r.remember(store.OutcomeAcked, "", now)

@@ -33,7 +33,7 @@ var (
 
 // New returns an empty store.
 func New() *Store {
-	c := &core{shards: make(map[store.Shard]*shard)}
+	c := &core{shards: make(map[store.Shard]*shard), server: 1}
 	return &Store{
 		core: c, writer: writer{c}, reader: reader{c}, retention: retention{c},
 		owner:     owner{c, make(map[string]life.Session)},
@@ -54,6 +54,7 @@ func (m *Store) Info(ctx context.Context) (store.Info, error) {
 		Name:       "memory",
 		Durability: "none",
 		Warnings:   []string{"tasks are kept in memory only and are lost when the process ends"},
+		Servers:    m.server,
 	}, nil
 }
 

@@ -29,7 +29,9 @@ func (m *owner) Claim(ctx context.Context, s store.Shard, claimant store.Session
 	}
 	sh.owner = claimant.Node
 	sh.fence = store.Fence{Epoch: sh.fence.Epoch + 1, Nonce: store.NewToken()}
-	return sh.stamp(now), sh.fence, nil
+	stamp := sh.stamp(now)
+	stamp.Server = m.server
+	return stamp, sh.fence, nil
 }
 
 // Release implements store.Owner.

@@ -122,6 +122,7 @@ func (m reader) numbers(ctx context.Context, shards []store.Shard, of func(*shar
 	stats := make([]store.Stats, len(shards))
 	for i, s := range shards {
 		stats[i] = of(m.shard(s), now)
+		stats[i].Server = m.server
 	}
 	return stats, nil
 }

@@ -153,6 +153,8 @@ func (r *record) phase() life.Phase {
 	return phases[r.kind]
 }
 
+func (r *record) untried() bool { return r != nil && life.Untried(r.phase(), r.task.Attempt) }
+
 var phases = [...]life.Phase{
 	store.KindPending: life.Pending, store.KindRunning: life.Running, store.KindDone: life.Done, store.KindDead: life.Dead,
 }

@@ -11,20 +11,9 @@ import (
 
 // Add inserts tasks that are absent by id.
 func (s taskWriter) Add(ctx context.Context, name store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
-	results := make([]store.AddResult, len(tasks))
-	stamp, err := s.change(ctx, name, access{grows: true}, func(t *transaction) (err error) {
-		a := adder{transaction: t}
-		for i, task := range tasks {
-			if results[i], err = a.add(task, nil); err != nil {
-				return err
-			}
-		}
-		return nil
+	return changeEach(ctx, s.base, name, access{grows: true}, len(tasks), func(t *transaction, i int) (store.AddResult, error) {
+		return adder{transaction: t}.add(tasks[i], nil)
 	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return stamp, results, nil
 }
 
 // HoldNew adds tasks, and holds those that are due.

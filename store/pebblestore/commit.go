@@ -73,8 +73,8 @@ func (t *committer) check(c *store.Commit) (store.CommitResult, error) {
 	if result, err := t.checkPuts(c); err != nil || result.Status != store.OK {
 		return result, err
 	}
-	if result := t.checkHolds(c); result.Status != store.OK {
-		return result, nil
+	if result, err := t.checkHolds(c); err != nil || result.Status != store.OK {
+		return result, err
 	}
 	if result, err := t.checkTasks(c); err != nil || result.Status != store.OK {
 		return result, err
@@ -102,7 +102,7 @@ func (t *committer) checkPuts(c *store.Commit) (store.CommitResult, error) {
 	return store.CommitResult{Status: store.OK}, nil
 }
 
-func (t *committer) checkHolds(c *store.Commit) store.CommitResult {
+func (t *committer) checkHolds(c *store.Commit) (store.CommitResult, error) {
 	alive := func(id string, token store.Token) bool {
 		h := t.sh.holds.get(id)
 		if h == nil {
@@ -113,27 +113,31 @@ func (t *committer) checkHolds(c *store.Commit) store.CommitResult {
 	}
 	for _, h := range c.Under {
 		if !alive(h.ID, h.Token) {
-			return store.CommitResult{Status: store.HoldLost, ID: h.ID}
+			return store.CommitResult{Status: store.HoldLost, ID: h.ID}, nil
 		}
 	}
 	for i := range c.Acks {
-		if a := &c.Acks[i]; !alive(a.ID, a.Token) {
-			return store.CommitResult{Status: store.HoldLost, ID: a.ID}
+		a := &c.Acks[i]
+		if !alive(a.ID, a.Token) {
+			return store.CommitResult{Status: store.HoldLost, ID: a.ID}, nil
+		}
+		if status, err := t.held.says(t.sh.holds.get(a.ID), a); err != nil || status != store.OK {
+			return store.CommitResult{Status: status, ID: a.ID}, err
 		}
 	}
-	return store.CommitResult{Status: store.OK}
+	return store.CommitResult{Status: store.OK}, nil
 }
 
 func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
 	for _, r := range c.Removes {
-		if !r.Must {
+		if !r.Untried {
 			continue
 		}
-		_, phase, _, err := t.pending.look(r.ID)
+		e, phase, _, err := t.pending.look(r.ID)
 		if err != nil {
 			return store.CommitResult{}, err
 		}
-		if life.Change(phase) != store.OK {
+		if !life.Untried(phase, e.attempt) {
 			return store.CommitResult{Status: store.WrongState, ID: r.ID}, nil
 		}
 	}

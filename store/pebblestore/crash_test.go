@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,12 +21,17 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+var (
+	crashFirst = flag.Uint64("crash.first", 0, "the first seed of TestCrashLosesNothingAcknowledged")
+	crashSeeds = flag.Uint64("crash.seeds", 4, "how many seeds it plays")
+)
+
 var crashShards = []store.Shard{{Topic: "a", N: 0}, {Topic: "a", N: 1}, {Topic: "b", N: 0}}
 
 // TestCrashLosesNothingAcknowledged crashes a file system that forgets what was not
-// synced, all or some of it, in the midst of concurrent calls.
+// synced, all or some of it, in the midst of concurrent calls. `make long` plays more seeds.
 func TestCrashLosesNothingAcknowledged(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := *crashFirst; seed < *crashFirst+*crashSeeds; seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { crashOnce(t, seed) })
 	}
 }

@@ -42,15 +42,7 @@ func (t deadLetters) entries(lower, upper []byte, limit int) (entries []store.En
 
 // trim deletes a dead task, by its entry in the index.
 func (t deadLetters) trim(over store.Entry) error {
-	e, f, err := t.find(over.ID)
-	switch {
-	case err != nil:
-		return err
-	case f != readable || e.state != dead && e.state != expired || e.finished != over.Due:
-		return t.tasks.removeFrom(tableDead, over.Due, over.ID) // an entry of nothing
-	}
-	if err := t.tasks.removeFinished(over.ID, &e); err != nil {
-		return err
-	}
-	return t.erase(over.ID, &e)
+	return t.trimFinished(tableDead, over, func(e *entry) bool {
+		return (e.state == dead || e.state == expired) && e.finished == over.Due
+	})
 }

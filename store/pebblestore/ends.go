@@ -17,15 +17,19 @@ func (t *transaction) erase(id string, e *entry) error {
 
 // tellEnd tells those who watch the shard, and the cell that the task of an entry names, how
 // the task ends for good, or that it is pending again after that. Whatever ends a task
-// calls it, in the same batch. h is the hold by which it ends, nil for none.
-func (t *transaction) tellEnd(c store.Change, e *entry, h *hold, result []byte) error {
+// calls it, in the same batch. h is the hold by which it ends, and a the ack, nil for none.
+func (t *transaction) tellEnd(c store.Change, e *entry, h *hold, a *store.Ack) error {
 	if h != nil {
 		c.ID = h.id
 		t.log.tellHeld(h, c, e)
 	} else {
 		t.log.tell(c, e)
 	}
-	return t.leave(store.Ended{ID: c.ID, Kind: c.Kind, Reason: c.Reason, Attempt: c.Attempt, Result: result}, e, h)
+	ended := store.Ended{ID: c.ID, Kind: c.Kind, Reason: c.Reason, Attempt: c.Attempt}
+	if a != nil {
+		ended.Result, ended.Say = a.Result, a.Say
+	}
+	return t.leave(ended, e, h)
 }
 
 // leave leaves a parcel for the cell that the task of an entry names, if it names one.
@@ -39,6 +43,17 @@ func (t *transaction) leave(ended store.Ended, e *entry, h *hold) error {
 		ended.Worker, _ = h.who()
 	}
 	return t.boxes.push(&store.Parcel{To: e.tells, Ended: &ended})
+}
+
+// endPending takes a task out of those that are pending, which ends it.
+func (t *transaction) endPending(e *entry, c store.Change) error {
+	if err := t.tasks.removePending(e.due, c.ID, e.traits()); err != nil {
+		return err
+	}
+	if err := t.tellEnd(c, e, nil, nil); err != nil {
+		return err
+	}
+	return t.line.leave(e.traits(), e.standsAt(), c.ID)
 }
 
 // bury makes a dead letter of what is not readable and not held. Where it stands

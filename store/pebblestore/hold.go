@@ -131,13 +131,7 @@ func (t *holder) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entr
 
 // expire makes a dead letter of a pending task that nobody took in time.
 func (t *holder) expire(id string, e *entry) error {
-	if err := t.tasks.removePending(e.due, id, e.traits()); err != nil {
-		return err
-	}
-	if err := t.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}, e, nil, nil); err != nil {
-		return err
-	}
-	if err := t.line.leave(e.traits(), e.standsAt(), id); err != nil {
+	if err := t.endPending(e, store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}); err != nil {
 		return err
 	}
 	return t.tasks.addDead(id, e, store.ReasonExpired)

@@ -2,19 +2,33 @@ package pebblestore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/limit"
 )
 
-// Reserve implements store.Limits.
+// Reserve implements store.Limits. Tokens that are reserved as a whole are for a caller: no hold
+// follows whose sync would sync them, so they are synced before they are given.
 func (l *limits) Reserve(ctx context.Context, asked []store.Reservation) (got []store.Tokens, err error) {
 	err = l.withLimits(ctx, func(t *limit.Table) error {
 		var changed []limit.Change
 		got, changed = t.Reserve(asked, now())
 		return l.write(l.dir, changed)
 	})
+	if err == nil && slices.ContainsFunc(asked, func(q store.Reservation) bool { return q.Whole && q.N > 0 }) {
+		err = l.sync(ctx)
+	}
 	return got, err
+}
+
+// sync returns once every change of a rate that could be read is synced.
+func (l *limits) sync(ctx context.Context) error {
+	if err := l.dir.Enter(ctx); err != nil {
+		return err
+	}
+	defer l.dir.Leave()
+	return l.dir.Sync()
 }
 
 // Acquire implements store.Limits.

@@ -12,12 +12,20 @@ import (
 const (
 	parcelSent  = 1 // somebody sent it
 	parcelEnded = 2 // the end of a task left it
+	parcelSaid  = 3 // an ack that says something left it
 )
 
 // appendParcel appends the stored form of a parcel, whose number is in its key.
 func appendParcel(b []byte, p *store.Parcel) []byte {
 	if p.Ended != nil {
-		b = appendParcelHead(append(b, parcelEnded), p)
+		form := byte(parcelEnded)
+		if len(p.Ended.Say) > 0 {
+			form = parcelSaid
+		}
+		b = appendParcelHead(append(b, form), p)
+		if form == parcelSaid {
+			b = appendText(b, string(p.Ended.Say))
+		}
 		return appendEnded(b, p.Ended)
 	}
 	b = appendParcelHead(append(b, parcelSent), p)
@@ -57,6 +65,10 @@ func decodeParcel(b []byte) (p store.Parcel, err error) {
 		p.Body = bytes.Clone(in.b)
 	case parcelEnded:
 		p.Ended = in.ended()
+	case parcelSaid:
+		said := []byte(in.text())
+		p.Ended = in.ended()
+		p.Ended.Say = said
 	default:
 		return store.Parcel{}, fmt.Errorf("decode parcel: unknown form %d", form)
 	}

@@ -141,3 +141,21 @@ func (s *base) change(ctx context.Context, name store.Shard, a access, do func(*
 	stamp, err := t.run(name.Life, a, do)
 	return stamp, t.end(err)
 }
+
+// changeEach runs a transaction that does something for each of n items, in turn, and returns
+// their results.
+func changeEach[R any](ctx context.Context, s *base, name store.Shard, a access, n int, do func(t *transaction, i int) (R, error)) (store.Stamp, []R, error) {
+	results := make([]R, n)
+	stamp, err := s.change(ctx, name, a, func(t *transaction) (err error) {
+		for i := range results {
+			if results[i], err = do(t, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}

@@ -158,6 +158,22 @@ func TestBatchLargerThanMemory(t *testing.T) {
 	}
 }
 
+// TestTokensOfCallersOutliveACrash: a caller that was given tokens uses them, whatever becomes of
+// the node, and nothing that is synced follows.
+func TestTokensOfCallersOutliveACrash(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	ask := []store.Reservation{{
+		Key: store.LimitKey{Topic: "t", Key: "k"}, Rate: store.Rate{Kind: store.SlidingWindow, Count: 2, Period: time.Hour}, N: 2, Whole: true,
+	}}
+	for i, want := range []int{2, 0} {
+		got, err := openMem(t, fs).Reserve(t.Context(), ask)
+		if err != nil || got[0].N != want {
+			t.Fatalf("start %d gave %+v and %v, want %d tokens", i, got, err, want)
+		}
+		fs = fs.CrashClone(vfs.CrashCloneCfg{})
+	}
+}
+
 // TestRestartKeepsEverything takes a shard with a bit of everything through a restart.
 func TestRestartKeepsEverything(t *testing.T) {
 	dir := t.TempDir()

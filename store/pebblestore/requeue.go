@@ -23,29 +23,17 @@ func (s taskWriter) RemoveDead(ctx context.Context, name store.Shard, ids []stri
 func changeDead[R any](ctx context.Context, s *base, name store.Shard, ids []string,
 	do func(deadLetters, string, *entry) (R, error), absent R,
 ) (store.Stamp, []R, error) {
-	results := make([]R, len(ids))
-	stamp, err := s.change(ctx, name, access{}, func(t *transaction) error {
-		for i, id := range ids {
-			if err := t.item(id); err != nil {
-				return err
-			}
-			e, f, err := t.find(id)
-			if err != nil {
-				return err
-			}
-			if results[i] = absent; life.Requeue(e.phase(f)) != store.OK {
-				continue
-			}
-			if results[i], err = do(deadLetters{t}, id, &e); err != nil {
-				return err
-			}
+	return changeEach(ctx, s, name, access{}, len(ids), func(t *transaction, i int) (R, error) {
+		id := ids[i]
+		if err := t.item(id); err != nil {
+			return absent, err
 		}
-		return nil
+		e, f, err := t.find(id)
+		if err != nil || life.Requeue(e.phase(f)) != store.OK {
+			return absent, err
+		}
+		return do(deadLetters{t}, id, &e)
 	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return stamp, results, nil
 }
 
 func (t deadLetters) requeue(id string, e *entry) (store.RemoveResult, error) {

@@ -55,7 +55,19 @@ func (t settler) ack(a store.Ack, retention time.Duration) (store.Status, error)
 	if status := life.Ack(&rules, a.Token); status != store.OK {
 		return status, nil
 	}
+	if status, err := t.says(h, &a); err != nil || status != store.OK {
+		return status, err
+	}
 	return store.OK, t.done(h, &a, retention)
+}
+
+// says is what becomes of an ack that says something.
+func (t settler) says(h *hold, a *store.Ack) (store.Status, error) {
+	if len(a.Say) == 0 {
+		return store.OK, nil
+	}
+	e, _, err := t.ended(h, false)
+	return life.Says(a, e.tells), err
 }
 
 // done ends a hold whose task is done.
@@ -65,7 +77,7 @@ func (t settler) done(h *hold, a *store.Ack, retention time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := t.tellEnd(store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}, &e, h, a.Result); err != nil {
+	if err := t.tellEnd(store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}, &e, h, a); err != nil {
 		return err
 	}
 	if err := t.line.leaveHeld(h); err != nil {
@@ -120,20 +132,9 @@ func (s *shardOwner) Recover(ctx context.Context, name store.Shard, f store.Fenc
 }
 
 func (s *base) nack(ctx context.Context, name store.Shard, a access, nacks []store.Nack, overdue bool) (store.Stamp, []store.NackResult, error) {
-	results := make([]store.NackResult, len(nacks))
-	stamp, err := s.change(ctx, name, a, func(t *transaction) (err error) {
-		held := settler{t}
-		for i := range nacks {
-			if results[i], err = held.nack(&nacks[i], overdue); err != nil {
-				return err
-			}
-		}
-		return nil
+	return changeEach(ctx, s, name, a, len(nacks), func(t *transaction, i int) (store.NackResult, error) {
+		return settler{t}.nack(&nacks[i], overdue)
 	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return stamp, results, nil
 }
 
 func (t settler) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
@@ -208,20 +209,9 @@ func (t settler) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResu
 
 // Extend moves the deadline of holds to Visibility from now.
 func (s taskWriter) Extend(ctx context.Context, name store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
-	results := make([]store.ExtendResult, len(extends))
-	stamp, err := s.change(ctx, name, access{}, func(t *transaction) (err error) {
-		held := settler{t}
-		for i := range extends {
-			if results[i], err = held.extend(&extends[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+	return changeEach(ctx, s.base, name, access{}, len(extends), func(t *transaction, i int) (store.ExtendResult, error) {
+		return settler{t}.extend(&extends[i])
 	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return stamp, results, nil
 }
 
 func (t settler) extend(x *store.Extend) (store.ExtendResult, error) {
@@ -246,20 +236,9 @@ func (t settler) extend(x *store.Extend) (store.ExtendResult, error) {
 
 // Cancel asks for running tasks to be ended. Their holds are stored anew, as when they are extended.
 func (s taskWriter) Cancel(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
-	results := make([]store.CancelResult, len(ids))
-	stamp, err := s.change(ctx, name, access{}, func(t *transaction) (err error) {
-		held := settler{t}
-		for i, id := range ids {
-			if results[i], err = held.cancel(id); err != nil {
-				return err
-			}
-		}
-		return nil
+	return changeEach(ctx, s.base, name, access{}, len(ids), func(t *transaction, i int) (store.CancelResult, error) {
+		return settler{t}.cancel(ids[i])
 	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return stamp, results, nil
 }
 
 func (t settler) cancel(id string) (store.CancelResult, error) {

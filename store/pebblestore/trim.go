@@ -73,12 +73,18 @@ func (t doneTasks) overdue(limit int) (over []store.Entry, err error) {
 
 // trim deletes a done task whose retention is over.
 func (t doneTasks) trim(over store.Entry) error {
+	return t.trimFinished(tableTrim, over, func(e *entry) bool { return e.state == done && e.trim == over.Due })
+}
+
+// trimFinished deletes a task by its entry in an index. An entry that is not of its task as it
+// stands is of nothing, and goes alone.
+func (t *transaction) trimFinished(index table, over store.Entry, stands func(*entry) bool) error {
 	e, f, err := t.find(over.ID)
 	switch {
 	case err != nil:
 		return err
-	case f != readable || e.state != done || e.trim != over.Due:
-		return t.tasks.removeFrom(tableTrim, over.Due, over.ID) // an entry of nothing
+	case f != readable || !stands(&e):
+		return t.tasks.removeFrom(index, over.Due, over.ID)
 	}
 	if err := t.tasks.removeFinished(over.ID, &e); err != nil {
 		return err

@@ -2,9 +2,11 @@ package place
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/google/uuid"
 )
 
@@ -49,6 +51,23 @@ func HashOfKey(key string) string {
 // MadeFor reports whether an id is one of tasks with the key.
 func MadeFor(id, key string) bool {
 	return IsKeyedID(id) && id[keyedHash:keyedHash+keyedHashLen] == HashOfKey(key)
+}
+
+// IDIn makes an id that lies in a shard of so many, out of 14 bytes or more that tell it from
+// others: whoever knows what they are of finds the id again.
+func IDIn(sum []byte, shard, shards int) string {
+	random := hex.EncodeToString(sum[:10])
+	at := binary.BigEndian.Uint32(sum[10:])
+	var digits [keyedHashLen]byte
+	for {
+		var b [4]byte
+		binary.BigEndian.PutUint32(b[:], at)
+		hex.Encode(digits[:], b[:])
+		if int(xxhash.Sum64(digits[:])%uint64(shards)) == shard {
+			return random[:8] + "-" + random[8:12] + "-" + KeyedMark + "-8" + random[12:15] + "-" + string(digits[:]) + random[15:19]
+		}
+		at++
+	}
 }
 
 // DerivedID makes an id for a task with a key out of 10 bytes or more that tell it from

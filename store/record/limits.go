@@ -1,10 +1,6 @@
 package record
 
-import (
-	"time"
-
-	"github.com/ddq-io/ddq/store"
-)
+import "github.com/ddq-io/ddq/store"
 
 func encodeLimits(l store.TopicLimits) *Limits {
 	if l == (store.TopicLimits{}) {
@@ -40,7 +36,7 @@ func decodeRate(r *Rate) store.Rate {
 	return store.Rate{
 		Kind:   store.RateKind(r.GetKind()),
 		Count:  int(r.GetCount()),
-		Period: time.Duration(r.GetPeriodMs()) * time.Millisecond,
+		Period: store.FromMillis(r.GetPeriodMs()),
 		Burst:  int(r.GetBurst()),
 	}
 }

@@ -4,14 +4,13 @@ package record
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
 
 // AppendBody appends the encoded body of t to b: payload, creation time,
-// attributes, handler timeout, the schedule that made it, and the task's own retry policy. What a store must look at (id,
-// due time, expiry, visibility timeout, fingerprint) is not in it.
+// attributes, handler timeout, the schedule or the ack that made it or the step that it is, and the task's own retry policy.
+// What a store must look at (id, due time, expiry, visibility timeout, fingerprint) is not in it.
 func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	body := Body{Payload: t.Payload, CreatedMs: int64(t.Created), MaxRetriesPlusOne: int32(t.MaxRetries) + 1}
 	if t.Backoff != nil {
@@ -30,6 +29,10 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	if t.RunOf != nil {
 		body.Schedule, body.OccurrenceMs = t.RunOf.Schedule, int64(t.RunOf.Occurrence)
 		body.Recipient, body.RecipientData = t.RunOf.Recipient, t.RunOf.RecipientData
+	}
+	body.Step = encodeStep(t.StepOf)
+	if t.Cause != nil {
+		body.Cause = &Cause{Topic: t.Cause.Topic, Id: t.Cause.ID}
 	}
 	start, size := len(b), body.SizeVT()
 	b = append(b, make([]byte, size)...)
@@ -52,7 +55,7 @@ func DecodeBody(b []byte, t *store.Task) error {
 	t.Payload = body.Payload
 	t.Created = store.Millis(body.CreatedMs)
 	t.MaxRetries = int(body.MaxRetriesPlusOne) - 1
-	t.HandlerTimeout = time.Duration(body.HandlerTimeoutMs) * time.Millisecond
+	t.HandlerTimeout = store.FromMillis(body.HandlerTimeoutMs)
 	if body.Backoff != nil {
 		backoff := decodeBackoff(body.Backoff)
 		t.Backoff = &backoff
@@ -65,6 +68,10 @@ func DecodeBody(b []byte, t *store.Task) error {
 			Schedule: body.Schedule, Occurrence: store.Millis(body.OccurrenceMs),
 			Recipient: body.Recipient, RecipientData: body.RecipientData,
 		}
+	}
+	t.StepOf = decodeStep(body.Step)
+	if c := body.Cause; c != nil {
+		t.Cause = &store.Cause{Topic: c.Topic, ID: c.Id}
 	}
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
@@ -107,6 +114,8 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		IndexedAttributes:   t.Indexed.Names(),
 		WatchRetentionMs:    t.WatchRetention.Milliseconds(),
 		WatchMax:            int64(t.WatchMax),
+		WorkflowRetentionMs: t.Workflows.Retention.Milliseconds(),
+		MaxWorkflows:        int64(t.Workflows.Max),
 	}).MarshalVT()
 }
 
@@ -129,25 +138,26 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		First:          int(t.First),
 		Shards:         int(t.Shards),
 		Former:         former,
-		Visibility:     time.Duration(t.VisibilityTimeoutMs) * time.Millisecond,
+		Visibility:     store.FromMillis(t.VisibilityTimeoutMs),
 		MaxRetries:     int(t.MaxRetries),
 		Backoff:        decodeBackoff(t.Backoff),
-		MaxDelay:       time.Duration(t.MaxDelayMs) * time.Millisecond,
+		MaxDelay:       store.FromMillis(t.MaxDelayMs),
 		MaxPayload:     int(t.MaxPayloadBytes),
-		DoneRetention:  time.Duration(t.DoneRetentionMs) * time.Millisecond,
-		DeadRetention:  time.Duration(t.DeadRetentionMs) * time.Millisecond,
+		DoneRetention:  store.FromMillis(t.DoneRetentionMs),
+		DeadRetention:  store.FromMillis(t.DeadRetentionMs),
 		MaxDead:        int(t.MaxDead),
 		MaxBacklog:     int(t.MaxBacklog),
 		Resumed:        store.Millis(t.ResumedMs),
-		Ramp:           time.Duration(t.RampMs) * time.Millisecond,
+		Ramp:           store.FromMillis(t.RampMs),
 		DeliveryPaused: t.DeliveryPaused,
 		EnqueuePaused:  t.EnqueuePaused,
 		Version:        t.Version,
 		PriorityAgeing: int(t.PriorityAgeing),
 		Limits:         decodeLimits(t.Limits),
 		Indexed:        store.NewIndexSet(t.IndexedAttributes...),
-		WatchRetention: time.Duration(t.WatchRetentionMs) * time.Millisecond,
+		WatchRetention: store.FromMillis(t.WatchRetentionMs),
 		WatchMax:       int(t.WatchMax),
+		Workflows:      store.WorkflowPolicy{Retention: store.FromMillis(t.WorkflowRetentionMs), Max: int(t.MaxWorkflows)},
 	}, nil
 }
 
@@ -163,8 +173,8 @@ func encodeBackoff(b store.Backoff) *Backoff {
 func decodeBackoff(b *Backoff) store.Backoff {
 	return store.Backoff{
 		Kind:   store.BackoffKind(b.GetKind()),
-		Base:   time.Duration(b.GetBaseMs()) * time.Millisecond,
-		Max:    time.Duration(b.GetMaxMs()) * time.Millisecond,
+		Base:   store.FromMillis(b.GetBaseMs()),
+		Max:    store.FromMillis(b.GetMaxMs()),
 		Jitter: int(b.GetJitterPercent()),
 	}
 }

@@ -42,6 +42,10 @@ type Body struct {
 	OccurrenceMs  int64  `protobuf:"varint,12,opt,name=occurrence_ms,json=occurrenceMs,proto3" json:"occurrence_ms,omitempty"`
 	Recipient     string `protobuf:"bytes,13,opt,name=recipient,proto3" json:"recipient,omitempty"`
 	RecipientData []byte `protobuf:"bytes,14,opt,name=recipient_data,json=recipientData,proto3" json:"recipient_data,omitempty"`
+	// Of a task that is a step of a workflow.
+	Step *Step `protobuf:"bytes,15,opt,name=step,proto3" json:"step,omitempty"`
+	// Of a task that an ack enqueued.
+	Cause         *Cause `protobuf:"bytes,16,opt,name=cause,proto3" json:"cause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -160,6 +164,455 @@ func (x *Body) GetRecipientData() []byte {
 	return nil
 }
 
+func (x *Body) GetStep() *Step {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *Body) GetCause() *Cause {
+	if x != nil {
+		return x.Cause
+	}
+	return nil
+}
+
+// Cause names the task whose ack enqueued another one.
+type Cause struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cause) Reset() {
+	*x = Cause{}
+	mi := &file_record_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cause) ProtoMessage() {}
+
+func (x *Cause) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cause.ProtoReflect.Descriptor instead.
+func (*Cause) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Cause) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Cause) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Sent is all of a task that is on its way to its shard.
+type Sent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// See Body.
+	Body         []byte `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
+	DueMs        int64  `protobuf:"varint,3,opt,name=due_ms,json=dueMs,proto3" json:"due_ms,omitempty"`
+	ExpiresMs    int64  `protobuf:"varint,4,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	VisibilityMs int64  `protobuf:"varint,5,opt,name=visibility_ms,json=visibilityMs,proto3" json:"visibility_ms,omitempty"`
+	Fingerprint  uint64 `protobuf:"fixed64,6,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// Of an idempotency key; its text is in the body.
+	KeyWindowMs    int64 `protobuf:"varint,7,opt,name=key_window_ms,json=keyWindowMs,proto3" json:"key_window_ms,omitempty"`
+	KeyOnConflict  int32 `protobuf:"varint,8,opt,name=key_on_conflict,json=keyOnConflict,proto3" json:"key_on_conflict,omitempty"`
+	KeySameRepeats bool  `protobuf:"varint,9,opt,name=key_same_repeats,json=keySameRepeats,proto3" json:"key_same_repeats,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Sent) Reset() {
+	*x = Sent{}
+	mi := &file_record_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sent) ProtoMessage() {}
+
+func (x *Sent) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sent.ProtoReflect.Descriptor instead.
+func (*Sent) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Sent) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Sent) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *Sent) GetDueMs() int64 {
+	if x != nil {
+		return x.DueMs
+	}
+	return 0
+}
+
+func (x *Sent) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
+func (x *Sent) GetVisibilityMs() int64 {
+	if x != nil {
+		return x.VisibilityMs
+	}
+	return 0
+}
+
+func (x *Sent) GetFingerprint() uint64 {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return 0
+}
+
+func (x *Sent) GetKeyWindowMs() int64 {
+	if x != nil {
+		return x.KeyWindowMs
+	}
+	return 0
+}
+
+func (x *Sent) GetKeyOnConflict() int32 {
+	if x != nil {
+		return x.KeyOnConflict
+	}
+	return 0
+}
+
+func (x *Sent) GetKeySameRepeats() bool {
+	if x != nil {
+		return x.KeySameRepeats
+	}
+	return false
+}
+
+// Undeliverable is a task that its shard, or its topic, refuses for good.
+type Undeliverable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// See Sent.
+	Task          []byte `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	Why           string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64  `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Undeliverable) Reset() {
+	*x = Undeliverable{}
+	mi := &file_record_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Undeliverable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Undeliverable) ProtoMessage() {}
+
+func (x *Undeliverable) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Undeliverable.ProtoReflect.Descriptor instead.
+func (*Undeliverable) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Undeliverable) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Undeliverable) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *Undeliverable) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Undeliverable) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+// Step says which step of a workflow a task is.
+type Step struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Workflow      string                 `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	Topic         string                 `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Copy          int32                  `protobuf:"varint,5,opt,name=copy,proto3" json:"copy,omitempty"`
+	Try           int32                  `protobuf:"varint,6,opt,name=try,proto3" json:"try,omitempty"`
+	Starts        int32                  `protobuf:"varint,7,opt,name=starts,proto3" json:"starts,omitempty"`
+	Undo          bool                   `protobuf:"varint,8,opt,name=undo,proto3" json:"undo,omitempty"`
+	Input         []byte                 `protobuf:"bytes,9,opt,name=input,proto3" json:"input,omitempty"`
+	Inputs        []*StepInput           `protobuf:"bytes,10,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Cut           bool                   `protobuf:"varint,11,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_record_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Step) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *Step) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Step) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Step) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Step) GetCopy() int32 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *Step) GetTry() int32 {
+	if x != nil {
+		return x.Try
+	}
+	return 0
+}
+
+func (x *Step) GetStarts() int32 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+func (x *Step) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
+func (x *Step) GetInput() []byte {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Step) GetInputs() []*StepInput {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *Step) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+type StepInput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          string                 `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
+	Copy          int32                  `protobuf:"varint,2,opt,name=copy,proto3" json:"copy,omitempty"`
+	End           int32                  `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	Size          int64                  `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	Result        []byte                 `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepInput) Reset() {
+	*x = StepInput{}
+	mi := &file_record_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepInput) ProtoMessage() {}
+
+func (x *StepInput) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepInput.ProtoReflect.Descriptor instead.
+func (*StepInput) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *StepInput) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *StepInput) GetCopy() int32 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *StepInput) GetEnd() int32 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *StepInput) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *StepInput) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
 // Keys are the traits of a task that are no part of its lane.
 type Keys struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -173,7 +626,7 @@ type Keys struct {
 
 func (x *Keys) Reset() {
 	*x = Keys{}
-	mi := &file_record_proto_msgTypes[1]
+	mi := &file_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -185,7 +638,7 @@ func (x *Keys) String() string {
 func (*Keys) ProtoMessage() {}
 
 func (x *Keys) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[1]
+	mi := &file_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -198,7 +651,7 @@ func (x *Keys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keys.ProtoReflect.Descriptor instead.
 func (*Keys) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{1}
+	return file_record_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Keys) GetOrdering() string {
@@ -239,7 +692,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_record_proto_msgTypes[2]
+	mi := &file_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -251,7 +704,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[2]
+	mi := &file_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -264,7 +717,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{2}
+	return file_record_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Attribute) GetKey() string {
@@ -293,7 +746,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_record_proto_msgTypes[3]
+	mi := &file_record_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -305,7 +758,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[3]
+	mi := &file_record_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -318,7 +771,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{3}
+	return file_record_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Backoff) GetKind() int32 {
@@ -376,13 +829,15 @@ type Topic struct {
 	WatchRetentionMs    int64                  `protobuf:"varint,30,opt,name=watch_retention_ms,json=watchRetentionMs,proto3" json:"watch_retention_ms,omitempty"`
 	WatchMax            int64                  `protobuf:"varint,31,opt,name=watch_max,json=watchMax,proto3" json:"watch_max,omitempty"`
 	Life                uint64                 `protobuf:"fixed64,33,opt,name=life,proto3" json:"life,omitempty"`
+	WorkflowRetentionMs int64                  `protobuf:"varint,34,opt,name=workflow_retention_ms,json=workflowRetentionMs,proto3" json:"workflow_retention_ms,omitempty"`
+	MaxWorkflows        int64                  `protobuf:"varint,35,opt,name=max_workflows,json=maxWorkflows,proto3" json:"max_workflows,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Topic) Reset() {
 	*x = Topic{}
-	mi := &file_record_proto_msgTypes[4]
+	mi := &file_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +849,7 @@ func (x *Topic) String() string {
 func (*Topic) ProtoMessage() {}
 
 func (x *Topic) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[4]
+	mi := &file_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +862,7 @@ func (x *Topic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topic.ProtoReflect.Descriptor instead.
 func (*Topic) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{4}
+	return file_record_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Topic) GetName() string {
@@ -578,6 +1033,20 @@ func (x *Topic) GetLife() uint64 {
 	return 0
 }
 
+func (x *Topic) GetWorkflowRetentionMs() int64 {
+	if x != nil {
+		return x.WorkflowRetentionMs
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxWorkflows() int64 {
+	if x != nil {
+		return x.MaxWorkflows
+	}
+	return 0
+}
+
 // Limits are the rates and caps of a topic; what is absent is no limit.
 type Limits struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -592,7 +1061,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +1073,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +1086,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{5}
+	return file_record_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Limits) GetRate() *Rate {
@@ -667,7 +1136,7 @@ type Rate struct {
 
 func (x *Rate) Reset() {
 	*x = Rate{}
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +1148,7 @@ func (x *Rate) String() string {
 func (*Rate) ProtoMessage() {}
 
 func (x *Rate) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +1161,7 @@ func (x *Rate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rate.ProtoReflect.Descriptor instead.
 func (*Rate) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{6}
+	return file_record_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Rate) GetKind() int32 {
@@ -734,7 +1203,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_record_proto_msgTypes[7]
+	mi := &file_record_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +1215,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[7]
+	mi := &file_record_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +1228,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{7}
+	return file_record_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Span) GetFirst() int32 {
@@ -787,7 +1256,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_record_proto_msgTypes[8]
+	mi := &file_record_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +1268,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[8]
+	mi := &file_record_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +1281,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{8}
+	return file_record_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *History) GetAttempts() []*Attempt {
@@ -846,7 +1315,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_record_proto_msgTypes[9]
+	mi := &file_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +1327,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[9]
+	mi := &file_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +1340,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{9}
+	return file_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -927,7 +1396,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\xc9\x03\n" +
+	"\frecord.proto\x12\tddq.store\"\x96\x04\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -944,7 +1413,47 @@ const file_record_proto_rawDesc = "" +
 	"\bschedule\x18\v \x01(\tR\bschedule\x12#\n" +
 	"\roccurrence_ms\x18\f \x01(\x03R\foccurrenceMs\x12\x1c\n" +
 	"\trecipient\x18\r \x01(\tR\trecipient\x12%\n" +
-	"\x0erecipient_data\x18\x0e \x01(\fR\rrecipientData\"\x81\x01\n" +
+	"\x0erecipient_data\x18\x0e \x01(\fR\rrecipientData\x12#\n" +
+	"\x04step\x18\x0f \x01(\v2\x0f.ddq.store.StepR\x04step\x12&\n" +
+	"\x05cause\x18\x10 \x01(\v2\x10.ddq.store.CauseR\x05cause\"-\n" +
+	"\x05Cause\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"\x9d\x02\n" +
+	"\x04Sent\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\x12\x15\n" +
+	"\x06due_ms\x18\x03 \x01(\x03R\x05dueMs\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x04 \x01(\x03R\texpiresMs\x12#\n" +
+	"\rvisibility_ms\x18\x05 \x01(\x03R\fvisibilityMs\x12 \n" +
+	"\vfingerprint\x18\x06 \x01(\x06R\vfingerprint\x12\"\n" +
+	"\rkey_window_ms\x18\a \x01(\x03R\vkeyWindowMs\x12&\n" +
+	"\x0fkey_on_conflict\x18\b \x01(\x05R\rkeyOnConflict\x12(\n" +
+	"\x10key_same_repeats\x18\t \x01(\bR\x0ekeySameRepeats\"`\n" +
+	"\rUndeliverable\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\fR\x04task\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\"\x88\x02\n" +
+	"\x04Step\x12\x1a\n" +
+	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x14\n" +
+	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x12\n" +
+	"\x04copy\x18\x05 \x01(\x05R\x04copy\x12\x10\n" +
+	"\x03try\x18\x06 \x01(\x05R\x03try\x12\x16\n" +
+	"\x06starts\x18\a \x01(\x05R\x06starts\x12\x12\n" +
+	"\x04undo\x18\b \x01(\bR\x04undo\x12\x14\n" +
+	"\x05input\x18\t \x01(\fR\x05input\x12,\n" +
+	"\x06inputs\x18\n" +
+	" \x03(\v2\x14.ddq.store.StepInputR\x06inputs\x12\x10\n" +
+	"\x03cut\x18\v \x01(\bR\x03cut\"q\n" +
+	"\tStepInput\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\tR\x04step\x12\x12\n" +
+	"\x04copy\x18\x02 \x01(\x05R\x04copy\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\x05R\x03end\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06result\x18\x05 \x01(\fR\x06result\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +
 	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +
@@ -957,7 +1466,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xdb\x06\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xb4\a\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -987,7 +1496,9 @@ const file_record_proto_rawDesc = "" +
 	"\x12indexed_attributes\x18  \x03(\tR\x11indexedAttributes\x12,\n" +
 	"\x12watch_retention_ms\x18\x1e \x01(\x03R\x10watchRetentionMs\x12\x1b\n" +
 	"\twatch_max\x18\x1f \x01(\x03R\bwatchMax\x12\x12\n" +
-	"\x04life\x18! \x01(\x06R\x04life\"\xc5\x01\n" +
+	"\x04life\x18! \x01(\x06R\x04life\x122\n" +
+	"\x15workflow_retention_ms\x18\" \x01(\x03R\x13workflowRetentionMs\x12#\n" +
+	"\rmax_workflows\x18# \x01(\x03R\fmaxWorkflows\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +
 	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
 	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +
@@ -1028,33 +1539,41 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_record_proto_goTypes = []any{
-	(*Body)(nil),      // 0: ddq.store.Body
-	(*Keys)(nil),      // 1: ddq.store.Keys
-	(*Attribute)(nil), // 2: ddq.store.Attribute
-	(*Backoff)(nil),   // 3: ddq.store.Backoff
-	(*Topic)(nil),     // 4: ddq.store.Topic
-	(*Limits)(nil),    // 5: ddq.store.Limits
-	(*Rate)(nil),      // 6: ddq.store.Rate
-	(*Span)(nil),      // 7: ddq.store.Span
-	(*History)(nil),   // 8: ddq.store.History
-	(*Attempt)(nil),   // 9: ddq.store.Attempt
+	(*Body)(nil),          // 0: ddq.store.Body
+	(*Cause)(nil),         // 1: ddq.store.Cause
+	(*Sent)(nil),          // 2: ddq.store.Sent
+	(*Undeliverable)(nil), // 3: ddq.store.Undeliverable
+	(*Step)(nil),          // 4: ddq.store.Step
+	(*StepInput)(nil),     // 5: ddq.store.StepInput
+	(*Keys)(nil),          // 6: ddq.store.Keys
+	(*Attribute)(nil),     // 7: ddq.store.Attribute
+	(*Backoff)(nil),       // 8: ddq.store.Backoff
+	(*Topic)(nil),         // 9: ddq.store.Topic
+	(*Limits)(nil),        // 10: ddq.store.Limits
+	(*Rate)(nil),          // 11: ddq.store.Rate
+	(*Span)(nil),          // 12: ddq.store.Span
+	(*History)(nil),       // 13: ddq.store.History
+	(*Attempt)(nil),       // 14: ddq.store.Attempt
 }
 var file_record_proto_depIdxs = []int32{
-	2, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
-	3, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
-	3, // 2: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
-	7, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
-	5, // 4: ddq.store.Topic.limits:type_name -> ddq.store.Limits
-	6, // 5: ddq.store.Limits.rate:type_name -> ddq.store.Rate
-	6, // 6: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
-	9, // 7: ddq.store.History.attempts:type_name -> ddq.store.Attempt
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	7,  // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
+	8,  // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
+	4,  // 2: ddq.store.Body.step:type_name -> ddq.store.Step
+	1,  // 3: ddq.store.Body.cause:type_name -> ddq.store.Cause
+	5,  // 4: ddq.store.Step.inputs:type_name -> ddq.store.StepInput
+	8,  // 5: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
+	12, // 6: ddq.store.Topic.former:type_name -> ddq.store.Span
+	10, // 7: ddq.store.Topic.limits:type_name -> ddq.store.Limits
+	11, // 8: ddq.store.Limits.rate:type_name -> ddq.store.Rate
+	11, // 9: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
+	14, // 10: ddq.store.History.attempts:type_name -> ddq.store.Attempt
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_record_proto_init() }
@@ -1068,7 +1587,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

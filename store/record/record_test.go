@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ func FuzzDecodeBody(f *testing.F) {
 		{Payload: []byte("hello"), Created: 1, MaxRetries: -1},
 		{MaxRetries: 3, Backoff: &store.Backoff{Kind: store.BackoffLinear, Base: time.Second, Max: time.Hour, Jitter: 20}},
 		{Attributes: []store.Attribute{{Key: "k", Value: "v"}, {Key: "\x00", Value: ""}}},
+		{StepOf: &store.StepOf{Workflow: "w", Name: "s", Copy: 1, Try: 1, Inputs: []store.StepInput{{Step: "r", End: store.StepDone, Size: 1, Result: []byte("x")}}}},
 	} {
 		b, err := AppendBody(nil, t)
 		if err != nil {
@@ -23,6 +25,11 @@ func FuzzDecodeBody(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}) // a payload of 4 GiB, it says
+	long, err := (&Body{HandlerTimeoutMs: math.MaxInt64, Backoff: &Backoff{BaseMs: math.MinInt64, MaxMs: math.MaxInt64/1_000_000 + 1}}).MarshalVT()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(long) // more milliseconds than a time.Duration can say
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var task, again store.Task
 		if DecodeBody(b, &task) != nil {
@@ -51,6 +58,14 @@ func FuzzDecodeTopic(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add([]byte{0x10, 0x80})
+	long, err := (&Topic{
+		MaxDelayMs: math.MaxInt64, RampMs: math.MinInt64, VisibilityTimeoutMs: math.MaxInt64/1_000_000 + 1,
+		Limits: &Limits{Rate: &Rate{Count: 1, PeriodMs: math.MaxInt64}},
+	}).MarshalVT()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(long)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		topic, err := DecodeTopic(b)
 		if err != nil {

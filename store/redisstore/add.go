@@ -16,7 +16,7 @@ func (s *writer) Add(ctx context.Context, shard store.Shard, tasks []*store.Task
 	stamp, err := s.batch(ctx, call{
 		what: "add", lua: s.lua.add, shard: shard, parts: 1, pends: true, adds: true,
 		ids:   func(i int) string { return tasks[i].ID },
-		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
+		sizes: func(i int) int { return overhead + tasks[i].Bytes() },
 		args: func(chunk []int, n count) (*args, error) {
 			a := newArgs(3*len(chunk)+6, taskBytes(tasks, chunk))
 			a.int(int64(n))
@@ -57,7 +57,7 @@ func (s *owner) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, t
 	stamp, err := s.batch(ctx, call{
 		what: "hold new", lua: s.lua.holdNew, shard: shard, parts: 1, pends: true, adds: true, fence: &f,
 		ids:   func(i int) string { return tasks[i].ID },
-		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
+		sizes: func(i int) int { return overhead + tasks[i].Bytes() },
 		args: func(chunk []int, n count) (*args, error) {
 			a := newArgs(3*len(chunk)+10, taskBytes(tasks, chunk)+16*len(chunk))
 			a.fence(f)
@@ -109,7 +109,7 @@ func amend(r *store.AddResult, status store.Status, was place, now store.Millis)
 
 func taskBytes(tasks []*store.Task, chunk []int) (n int) {
 	for _, i := range chunk {
-		n += overhead + len(tasks[i].Payload)
+		n += overhead + tasks[i].Bytes()
 	}
 	return n
 }

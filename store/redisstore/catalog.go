@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -89,45 +90,46 @@ func (s *catalog) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	if err := s.conn.Send(ctx, topicsKey, all); err != nil {
 		return nil, conn.ReadError("list topics", err)
 	}
-	topics, err := s.listed.decode(all.Val())
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(topics, func(a, b store.Topic) int { return strings.Compare(a.Name, b.Name) })
-	return topics, nil
+	return s.listed.decode(all.Val())
 }
 
-// topicCache has the topics that were listed last: most are the same next time. It is safe for
-// concurrent use.
+// topicCache has the topics that were listed last: most listings are the same again. It is safe
+// for concurrent use.
 type topicCache struct {
-	mu   sync.Mutex
-	last map[string]listedTopic // guarded by mu
+	mu      sync.Mutex
+	encoded map[string]string      // as they were listed; guarded by mu
+	topics  map[string]store.Topic // guarded by mu
+	sorted  []store.Topic          // by name; guarded by mu
 }
 
-type listedTopic struct {
-	encoded string
-	topic   store.Topic
-}
-
-// decode returns the topics of a listing, in no order.
+// decode returns the topics of a listing, by name. They are the caller's.
 func (c *topicCache) decode(all map[string]string) ([]store.Topic, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	topics, next := make([]store.Topic, 0, len(all)), make(map[string]listedTopic, len(all))
-	for name, encoded := range all {
-		l := c.last[name]
-		if l.encoded != encoded || encoded == "" {
-			t, err := record.DecodeTopic([]byte(encoded))
-			if err != nil {
-				return nil, fmt.Errorf("topic %q: %w", name, err)
-			}
-			l = listedTopic{encoded, t}
+	if !maps.Equal(all, c.encoded) {
+		if err := c.learn(all); err != nil {
+			return nil, err
 		}
-		next[name] = l
-		topics = append(topics, l.topic)
 	}
-	c.last = next
-	return topics, nil
+	return slices.Clone(c.sorted), nil
+}
+
+// learn takes a listing for the last one.
+func (c *topicCache) learn(all map[string]string) error {
+	topics := make(map[string]store.Topic, len(all))
+	for name, encoded := range all {
+		t, known := c.topics[name]
+		if was := c.encoded[name]; !known || was != encoded {
+			var err error
+			if t, err = record.DecodeTopic([]byte(encoded)); err != nil {
+				return fmt.Errorf("topic %q: %w", name, err)
+			}
+		}
+		topics[name] = t
+	}
+	byName := func(a, b store.Topic) int { return strings.Compare(a.Name, b.Name) }
+	c.encoded, c.topics, c.sorted = all, topics, slices.SortedFunc(maps.Values(topics), byName)
+	return nil
 }
 
 // DeleteTopic implements store.Catalog.

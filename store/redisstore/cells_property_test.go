@@ -141,7 +141,7 @@ func (p *pair) drawCommit(t *rapid.T) (c store.Commit) {
 		c.Retention = time.Duration(rapid.IntRange(0, 1).Draw(t, "retention")) * time.Hour
 	})
 	few("removes", 1, func() {
-		c.Removes = append(c.Removes, store.Remove{ID: drawID(t), Must: rapid.Bool().Draw(t, "must")})
+		c.Removes = append(c.Removes, store.Remove{ID: drawID(t), Untried: rapid.Bool().Draw(t, "untried")})
 	})
 	few("cancels", 1, func() { c.Cancels = append(c.Cancels, drawID(t)) })
 	few("send", 2, func() {

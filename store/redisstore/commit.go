@@ -86,10 +86,10 @@ func commitSize(c *store.Commit) (n int) {
 		n += overhead + len(c.Puts[i].Body)
 	}
 	for _, t := range c.Adds {
-		n += overhead + len(t.Payload)
+		n += overhead + t.Bytes()
 	}
 	for i := range c.Acks {
-		n += overhead + len(c.Acks[i].Result)
+		n += overhead + len(c.Acks[i].Result) + len(c.Acks[i].Say)
 	}
 	for i := range c.Send {
 		n += overhead + c.Send[i].Size()
@@ -257,13 +257,14 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 			e.tok(ack.Token)
 			e.wait(commits[i].Retention)
 			e.str(string(ack.Result))
+			e.str(string(ack.Say))
 		}
 		return len(commits[i].Acks)
 	})
 	e.kind(chunk, func(i int) int {
 		for _, r := range commits[i].Removes {
 			e.id(r.ID)
-			e.int(int64(bit(r.Must)))
+			e.int(int64(bit(r.Untried)))
 		}
 		return len(commits[i].Removes)
 	})
@@ -332,7 +333,7 @@ func refused(status store.Status, rest []any) store.CommitResult {
 	switch id := text(at(rest, 0)); status {
 	case store.Stale:
 		result.Cell = decodeCell(store.CellID(id), text(at(rest, 1)))
-	case store.HoldLost, store.WrongState, store.Conflict:
+	case store.HoldLost, store.NoCell, store.WrongState, store.Conflict:
 		result.ID = parseID(id)
 	}
 	return result

@@ -1,8 +1,10 @@
 package redisstore_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,39 @@ func TestFullServerCarriesOn(t *testing.T) {
 	}
 	made.Take = page[len(page)-1].Number
 	s.commit(t, store.OK, made)
+}
+
+// TestPagesAreBoundedWithinAStep: where Redis keeps a hash as a list it gives all of that in one
+// step, as it gives a slot. Pages have their bytes all the same, and each cell is in one of them.
+func TestPagesAreBoundedWithinAStep(t *testing.T) {
+	server := redistest.Start(t)
+	server.Do(t, "CONFIG", "SET", "hash-max-listpack-value", store.MaxCell, "hash-max-listpack-entries", 1000)
+	s := claim(t, open(t, server.URL()))
+	const cells = 60
+	body := bytes.Repeat([]byte("x"), store.MaxCell/4)
+	for i := range cells {
+		s.commit(t, store.OK, put(0, store.Cell{ID: store.CellID(fmt.Sprint("s", i)), Body: body}))
+	}
+	var seen []store.CellID
+	for cursor, pages := "", 0; ; pages++ {
+		page, next, err := s.CellPage(t.Context(), s.shard, 's', cursor, 1000)
+		if err != nil || pages > cells {
+			t.Fatalf("page %d: %v", pages, err)
+		}
+		if len(page)*len(body) > store.MaxBodies {
+			t.Errorf("a page has %d cells", len(page))
+		}
+		for _, c := range page {
+			seen = append(seen, c.ID)
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	slices.Sort(seen)
+	if all := len(slices.Compact(seen)); all != cells || len(seen) != cells {
+		t.Errorf("%d cells, %d of them once", len(seen), all)
+	}
 }
 
 // TestNodesOfBeforeKeepOff sees that only a shard with cells, or tasks that tell one, is of
@@ -232,7 +267,7 @@ func TestLargestCommit(t *testing.T) {
 		puts.Puts = append(puts.Puts, store.Put{Cell: listedCell(store.CellID(fmt.Sprint("s", i)), "x")})
 		send.Send = append(send.Send, store.Parcel{To: "sa", Topic: "other"})
 		drops.Drop = append(drops.Drop, int64(i+1))
-		removes.Removes = append(removes.Removes, store.Remove{ID: task.ID, Must: true})
+		removes.Removes = append(removes.Removes, store.Remove{ID: task.ID, Untried: true})
 	}
 	s.commit(t, store.OK, adds)
 	holds, acks := holdsFor(tasks)

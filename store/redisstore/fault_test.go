@@ -111,7 +111,7 @@ func (w world) operations() []operation {
 	}
 	carriesOn := store.Commit{
 		Puts: []store.Put{{Cell: store.Cell{ID: "sworld", Body: []byte("two")}, If: 1}}, Under: []store.Holder{{ID: "running", Token: running}},
-		Removes: []store.Remove{{ID: "retrying", Must: true}}, Take: 1, Drop: []int64{1},
+		Removes: []store.Remove{{ID: "scheduled", Untried: true}}, Take: 1, Drop: []int64{1},
 	}
 	return []operation{
 		{"add", func(s shardOf) error { _, _, err := s.Add(ctx, s.shard, []*store.Task{fresh}); return err }},

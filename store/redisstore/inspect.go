@@ -147,8 +147,9 @@ func (s *reader) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats
 	if len(shards) == 0 {
 		return nil, nil
 	}
-	keys := make([][]string, len(shards))
+	keys, servers := make([][]string, len(shards)), make([]uint64, len(shards))
 	for i, shard := range shards {
+		servers[i] = s.conn.Server(ctx, s.keys(shard)[ownerKey])
 		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey, looksKey, logKey, cellsKey, partsKey, outKey)
 	}
 	replies, err := s.conn.RunEach(ctx, s.lua.stats, keys, guard)
@@ -169,6 +170,7 @@ func (s *reader) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats
 			Keys: number(r.more[8]) > 0, Index: parseIndexState(text(r.more[9])), Logged: number(r.more[10]) > 0,
 			Life: parseShardLife(text(r.more[11])), Cells: number(r.more[12]), Parcels: number(r.more[13]),
 		}
+		stats[i].Server = servers[i]
 	}
 	return stats, nil
 }

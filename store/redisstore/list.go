@@ -153,7 +153,7 @@ func parseListCursor(kind store.Kind, cursor string) (store.Entry, error) {
 func (s *reader) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	stats, err := s.Stats(ctx, shards)
 	for i := range stats {
-		stats[i].Ready, stats[i].OldestMs = 0, 0
+		stats[i].Ready = 0
 	}
 	return stats, err
 }

@@ -24,8 +24,10 @@ func (s *owner) Claim(ctx context.Context, shard store.Shard, session store.Sess
 		return store.Stamp{}, store.Fence{}, err
 	}
 	for range 10 {
+		server := s.conn.Server(ctx, s.keys(shard)[ownerKey])
 		r, fence, err := s.tryClaim(ctx, shard, session)
 		if err == nil {
+			r.Server = server
 			return r.Stamp, fence, nil
 		}
 		if !errors.Is(err, errChanged) {

@@ -20,7 +20,7 @@ import (
 //
 // Integers are big-endian. A parcel is
 //
-//	1  what happened to a task, or 0: it was sent
+//	1  what happened to a task, or 0: it was sent; and 128 when the ack says something
 //	2  length of the cell's id, and
 //	     id of the cell
 //
@@ -38,8 +38,12 @@ import (
 //	8  due ms
 //	2  length of the task's id, 2 of who had it, 4 of the error, 4 of the result, and
 //	     these; the id in its stored form, and who as in a running record (see hold)
+//	4  length of what the ack says, and that, when it says something
 //
 // Scripts write the latter, in lua/parcels.lua.
+
+// parcelSays marks a parcel with what an ack says.
+const parcelSays = 128
 
 var errParcel = errors.New("malformed entry of a box")
 
@@ -100,10 +104,13 @@ func decodeEntry(id, packed string) ([]store.Parcel, error) {
 }
 
 func (w *wire) parcel() (p store.Parcel) {
-	kind := store.ChangeKind(w.uint(1))
+	kind := w.uint(1)
 	p.To = store.CellID(w.text(2))
 	if kind != 0 {
-		p.Ended = w.ended(kind)
+		p.Ended = w.ended(store.ChangeKind(kind &^ parcelSays))
+		if kind&parcelSays != 0 {
+			p.Ended.Say = w.bytes(int(w.uint(4)))
+		}
 		return p
 	}
 	p.Topic = w.text(2)

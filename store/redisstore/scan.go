@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,24 +16,29 @@ import (
 type field struct{ name, value string }
 
 // scanBytes returns a page of a hash that ends once it has about store.MaxBodies of values,
-// which are left out unless they are asked for. match are patterns of fields, none for all.
+// which are left out unless they are asked for. Its cursor is that of Redis and, of a page that ended
+// within one step of it, the last field. match are patterns of fields, none for all.
 func (s *core) scanBytes(ctx context.Context, key, cursor string, limit int, values bool, match ...any) (fields []field, next string, err error) {
-	at, err := parseScanCursor(cursor)
+	position, last, _ := strings.Cut(cursor, ":")
+	at, err := parseScanCursor(position)
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := s.conn.Run(ctx, s.lua.scan, []string{key}, append([]any{at, min(max(limit, 1), maxItems), bit(values)}, match...))
+	v, err := s.conn.Run(ctx, s.lua.scan, []string{key}, append([]any{at, min(max(limit, 1), maxItems), bit(values), last}, match...))
 	if err != nil {
 		return nil, "", conn.ReadError("scan", err)
 	}
 	all := texts(v)
 	step := 1 + bit(values)
-	for i := 1; i+step <= len(all); i += step {
+	for i := 2; i+step <= len(all); i += step {
 		if all[i] != guard {
 			fields = append(fields, field{all[i], all[i+step-1]})
 		}
 	}
-	if next = all[0]; next == "0" {
+	switch next = all[0]; {
+	case all[1] != "":
+		next += ":" + all[1]
+	case next == "0":
 		next = ""
 	}
 	return fields, next, nil

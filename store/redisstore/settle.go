@@ -13,7 +13,7 @@ func (s *writer) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, r
 	stamp, err := s.batch(ctx, call{
 		what: "ack", lua: s.lua.ack, shard: shard, parts: 1,
 		ids:   func(i int) string { return acks[i].ID },
-		sizes: func(i int) int { return len(acks[i].Result) },
+		sizes: func(i int) int { return len(acks[i].Result) + len(acks[i].Say) },
 		args:  func(chunk []int, _ count) (*args, error) { return ackArgs(acks, chunk, retention), nil },
 		take:  func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
 	}, len(acks))
@@ -37,6 +37,11 @@ func ackArgs(acks []store.Ack, chunk []int, retention time.Duration) *args {
 		if len(acks[i].Result) > 0 {
 			a.int(int64(k + 1))
 			a.buf = append(a.buf, acks[i].Result...)
+			a.end()
+		}
+		if len(acks[i].Say) > 0 {
+			a.int(-int64(k + 1))
+			a.buf = append(a.buf, acks[i].Say...)
 			a.end()
 		}
 	}

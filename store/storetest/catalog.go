@@ -39,7 +39,7 @@ func topicRoundTrip(f *fixture) {
 			Concurrency: 50, KeyConcurrency: 2, DeadLetter: true,
 		},
 		DeadRetention: 720 * long, MaxDead: 5000, MaxBacklog: 1 << 31, Resumed: 1_900_000_000_123, Ramp: 90 * time.Second,
-		Indexed: store.NewIndexSet("tenant", "path"),
+		Indexed: store.NewIndexSet("tenant", "path"), Workflows: store.WorkflowPolicy{Retention: 24 * long, Max: 7},
 	}
 	for _, t := range []store.Topic{want, {Name: "bare"}} {
 		stored := f.put(t)

@@ -47,6 +47,7 @@ func cellCases() []cellEntry {
 		{"Wakes/Histogram", wakeHistogram},
 		{"Lists/InOrder", listedInOrder},
 		{"CellPage/ReturnsEachOfAKind", cellPages},
+		{"CellPage/EndsWithItsBytes", largeCellPages},
 		{"Commit/IsAllOrNothing", commitAtomic},
 		{"Commit/OfABatchComeOneAfterTheOther", commitsInOrder},
 		{"Commit/OfAnOwnerNeedsItsFence", commitFenced},
@@ -57,6 +58,7 @@ func cellCases() []cellEntry {
 		{"Commit/InADroppedShard", commitDropped},
 		{"Commit/BigBatch", commitBig},
 		{"Tells/EachEndOnce", tellsEnds},
+		{"Tells/WhatTheAckSays", tellsSaid},
 		{"Tells/NothingElse", tellsNothing},
 		{"Tells/AreKeptByEditsAndHops", tellsKept},
 		{"Boxes/KeepTheOrder", boxesInOrder},
@@ -267,6 +269,31 @@ func (f *cellFixture) walk(kind byte, limit int) map[store.CellID]bool {
 		}
 		cursor = next
 	}
+}
+
+// largeCellPages: a page has what fits into store.MaxBodies, and one cell in any case.
+func largeCellPages(f *cellFixture) {
+	const cells = 10
+	large := strings.Repeat("x", store.MaxCell-store.MaxCellKey)
+	for i := range cells {
+		f.put(store.OK, 0, body(store.CellID(fmt.Sprint("s", i)), large))
+	}
+	seen, cursor := map[store.CellID]bool{}, ""
+	for {
+		page, next, err := f.cells.CellPage(f.ctx, f.shard, 's', cursor, 1000)
+		f.ok("cell page", err)
+		bytes := 0
+		for _, c := range page {
+			seen[c.ID], bytes = true, bytes+len(c.Body)
+		}
+		if bytes > store.MaxBodies+store.MaxCell {
+			f.Errorf("a page has %d cells of %d bytes together", len(page), bytes)
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	equal(f.fixture, "number of cells", len(seen), cells)
 }
 
 func cellPages(f *cellFixture) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -10,6 +11,7 @@ import (
 func commitAtomic(f *cellFixture) {
 	token := f.held("running")
 	f.scheduled("pending")
+	f.nack(store.Nack{ID: "tried", Token: f.held("tried"), Delay: time.Hour})
 	f.put(store.OK, 0, body("sa", "one"))
 	seq := f.seq()
 	guards := map[string]struct {
@@ -21,16 +23,19 @@ func commitAtomic(f *cellFixture) {
 		"a hold of another token":   {store.HoldLost, func(c *store.Commit) { c.Under = []store.Holder{{ID: "running", Token: store.NewToken()}} }},
 		"an ack of another token":   {store.HoldLost, func(c *store.Commit) { c.Acks = append(c.Acks, store.Ack{ID: "pending", Token: token}) }},
 		"a task that must be pending": {store.WrongState, func(c *store.Commit) {
-			c.Removes = append(c.Removes, store.Remove{ID: "running", Must: true})
+			c.Removes = append(c.Removes, store.Remove{ID: "running", Untried: true})
 		}},
-		"a task that is gone":        {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, store.Remove{ID: "absent", Must: true}) }},
+		"a task that must be untried": {store.WrongState, func(c *store.Commit) {
+			c.Removes = append(c.Removes, store.Remove{ID: "tried", Untried: true})
+		}},
+		"a task that is gone":        {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, store.Remove{ID: "absent", Untried: true}) }},
 		"a task that lives":          {store.Conflict, func(c *store.Commit) { c.Adds = append(c.Adds, task("running", 5)) }},
 		"the same task, which lives": {store.Conflict, func(c *store.Commit) { c.Adds = append(c.Adds, task("pending", 5)) }},
 	}
 	for name, g := range guards {
 		c := store.Commit{
 			Puts: []store.Put{{Cell: body("sa", "two"), If: 1}}, Acks: []store.Ack{{ID: "running", Token: token}}, Adds: tasks(5, "new"),
-			Removes: []store.Remove{{ID: "pending", Must: true}}, Send: []store.Parcel{{To: "sa", Body: []byte("x")}, {To: "sa", Topic: "other", Body: []byte("x")}},
+			Removes: []store.Remove{{ID: "pending", Untried: true}}, Send: []store.Parcel{{To: "sa", Body: []byte("x")}, {To: "sa", Topic: "other", Body: []byte("x")}},
 		}
 		g.breaks(&c)
 		good := store.Commit{Puts: []store.Put{{Cell: body("sgood", name), If: store.AnyVersion}}}
@@ -40,6 +45,7 @@ func commitAtomic(f *cellFixture) {
 		equal(f.fixture, name+": body", string(f.cell("sa").Body), "one")
 		f.states(store.StateRunning, "running")
 		f.states(store.StateScheduled, "pending")
+		f.states(store.StateRetrying, "tried")
 		f.states(store.StateUnknown, "new")
 		equal(f.fixture, name+": in-box", len(f.parcels(store.InBox)), 0)
 		equal(f.fixture, name+": out-box", len(f.parcels(store.OutBox)), 0)
@@ -104,7 +110,7 @@ func commitAcks(f *cellFixture) {
 func commitRemoves(f *cellFixture) {
 	token := f.held("running")
 	f.scheduled("pending", "other")
-	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "pending", Must: true}, {ID: "other"}, {ID: "running"}, {ID: "absent"}}, Cancels: []string{"running", "absent"}})
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "pending", Untried: true}, {ID: "other"}, {ID: "running"}, {ID: "absent"}}, Cancels: []string{"running", "absent"}})
 	f.states(store.StateUnknown, "pending", "other")
 	got := f.get("running")
 	equal(f.fixture, "token", got.Token, token)
@@ -118,9 +124,10 @@ func commitSealed(f *cellFixture) {
 	f.commit(store.Closed, store.Commit{Adds: tasks(5, "b")})
 	f.commit(store.Closed, store.Commit{Puts: []store.Put{{Cell: body("snew", "x")}}})
 	f.commit(store.Closed, store.Commit{Puts: []store.Put{{Cell: body("sa", "three"), If: 2}, {Cell: body("wnew", "x")}}})
+	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: body("sa", "three"), If: 2}, {Cell: body("wnew/child", "x")}}})
 	f.commit(store.Closed, store.Commit{Puts: []store.Put{{Cell: body("tnew", "x")}}, Adds: tasks(5, "b")})
 	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: body("tnew", "x")}}})
-	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "sa"}, If: 2}}})
+	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "sa"}, If: 3}}})
 	f.states(store.StateUnknown, "b")
 }
 

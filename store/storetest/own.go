@@ -15,6 +15,7 @@ func ownCases() []entry {
 		{"Claim/NeedsTheNodesSession", claimSessionLost},
 		{"Claim/FenceOutlivesTheSession", claimFenceLasts},
 		{"Claim/OnlyOneOfManyWins", claimRace},
+		{"Claim/SaysWhichServerAnswers", claimServer},
 		{"Release/FreesTheShard", release},
 		{"Release/RefusedWithoutTheFence", releaseFenced},
 		{"Release/LeavesNoFence", releaseLeavesNone},
@@ -52,6 +53,20 @@ func claimAgain(f *fixture) {
 		f.fence = fence
 	}
 	equal(f, "first epoch of a shard", f.claim(store.Shard{Topic: "mail", N: 1}, f.session).Epoch, 1)
+}
+
+// claimServer has the same server answer all the time.
+func claimServer(f *fixture) {
+	f.ready("a")
+	server := f.stats().Server
+	for range 2 {
+		stamp, _, err := f.s.Claim(f.ctx, f.shard, f.session)
+		f.ok("claim", err)
+		equal(f, "server of the claim", stamp.Server, server)
+		counts, err := f.s.Counts(f.ctx, []store.Shard{f.shard})
+		f.ok("counts", err)
+		equal(f, "server of the counts", counts[0].Server, server)
+	}
 }
 
 // within checks that a moment is the store's present.

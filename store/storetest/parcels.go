@@ -119,8 +119,52 @@ func tellsEnds(f *cellFixture) {
 	f.ok("add keyed", err)
 	f.statuses("add keyed", added, store.Added, store.Replaced)
 	f.told("a replacement by key", "first", store.ChangeDeleted)
-	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "first", Must: true}}})
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "first", Untried: true}}})
 	f.silent("the end of a task that replaced another")
+}
+
+// tellsSaid acks with something to say, of tasks that tell a cell and one that tells none.
+func tellsSaid(f *cellFixture) {
+	said := func(id string, say string) store.Ack {
+		f.Helper()
+		return store.Ack{ID: id, Token: f.get(id).Token, Result: []byte("42"), Say: []byte(say)}
+	}
+	held := func(id string) {
+		f.Helper()
+		f.add(telling(id, f.now()-1000))
+		f.hold(id)
+	}
+	heard := func(what, id, want string) {
+		f.Helper()
+		e := f.told(what, id, store.ChangeDone)
+		equal(f.fixture, what+" says", string(e.Say), want)
+		equal(f.fixture, what+" has the result", string(e.Result), "42")
+	}
+	f.held("mute")
+	f.ack(0, store.NoCell, said("mute", "x"))
+	for _, retention := range []time.Duration{0, long} {
+		held("a")
+		f.ack(retention, store.OK, said("a", "more"))
+		heard("an ack", "a", "more")
+		held("b")
+		ack := said("b", "more")
+		f.commit(store.NoCell, store.Commit{Acks: []store.Ack{ack, said("mute", "x")}, Retention: retention})
+		f.states(store.StateRunning, "b", "mute")
+		f.commit(store.OK, store.Commit{Acks: []store.Ack{ack}, Retention: retention})
+		heard("an ack by a commit", "b", "more")
+		f.commit(store.HoldLost, store.Commit{Acks: []store.Ack{ack}})
+		held("c")
+		_, statuses, err := f.s.Ack(f.ctx, f.shard, []store.Ack{said("mute", "x"), said("c", "other"), {ID: "absent", Say: []byte("x")}}, retention)
+		f.ok("ack", err)
+		f.statuses("ack", statuses, store.NoCell, store.OK, store.NotFound)
+		heard("an ack beside one that is refused", "c", "other")
+	}
+	f.states(store.StateRunning, "mute")
+	f.silent("an ack that is refused")
+	held("d")
+	f.ack(0, store.OK, store.Ack{ID: "d", Token: f.get("d").Token, Result: []byte("42")})
+	heard("an ack without a word", "d", "")
+	f.ack(0, store.OK, store.Ack{ID: "mute", Token: f.get("mute").Token})
 }
 
 // tellsNothing does to a task what does not end it.
@@ -156,7 +200,7 @@ func tellsNothing(f *cellFixture) {
 	f.ok("trim", err)
 	f.silent("a trim")
 	f.scheduled("tells nobody")
-	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "tells nobody", Must: true}}})
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "tells nobody", Untried: true}}})
 	f.silent("the end of a task that tells nobody")
 }
 

@@ -94,7 +94,12 @@ func roundTripFields(f *fixture) {
 		Traits: &store.Traits{
 			Priority: 9, FairnessKey: "tenant", FairnessWeight: 1000, RateKey: "rate", ConcurrencyKey: "concurrency", OrderingKey: "order",
 		},
-		RunOf:       &store.RunOf{Schedule: "nightly", Occurrence: now - 1, Recipient: "ada", RecipientData: []byte("x")},
+		RunOf: &store.RunOf{Schedule: "nightly", Occurrence: now - 1, Recipient: "ada", RecipientData: []byte("x")},
+		StepOf: &store.StepOf{
+			Workflow: "order-17", Topic: "orders", Kind: "order", Name: "ship", Copy: 3, Try: 2, Starts: 4, Undo: true, Input: []byte("in"), Cut: true,
+			Inputs: []store.StepInput{{Step: "charge", Copy: 1, End: store.StepDone, Size: 2, Result: []byte("ok")}, {Step: "approve", End: store.StepSkipped}},
+		},
+		Cause:       &store.Cause{Topic: "orders", ID: "17"},
 		Fingerprint: math.MaxUint64,
 	}
 	checkFull(f, full)

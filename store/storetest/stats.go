@@ -42,7 +42,10 @@ func counts(f *fixture) {
 	f.ok("counts", err)
 	equal(f, "number of counts", len(got), len(want))
 	for i := range want {
-		want[i].Ready, want[i].OldestMs = 0, 0
+		want[i].Ready = 0
+		if got[i].OldestMs == 0 { // a store says it where it costs nothing
+			want[i].OldestMs = 0
+		}
 		f.within("now", got[i].Now)
 		want[i].Now = got[i].Now
 		equal(f, "counts", got[i], want[i])

@@ -23,6 +23,10 @@ func Jitter(life uint64, occurrence time.Time, width time.Duration) time.Time {
 	return occurrence.Add(time.Duration(shift) * time.Millisecond)
 }
 
+// Distance is the smallest distance between two of the next 1,000 occurrences after a time;
+// 0 when there are no two.
+func (t *Timetable) Distance(after time.Time) time.Duration { return t.smallestDistance(after) }
+
 // smallestDistance returns 0 when there are no two occurrences.
 func (t *Timetable) smallestDistance(after time.Time) time.Duration {
 	if t.fromEnd > 0 {

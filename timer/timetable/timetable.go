@@ -16,7 +16,7 @@ const (
 // Spec is what a timetable says, as its author wrote it.
 type Spec struct {
 	Entries []Entry   // 1 to MaxEntries
-	Zone    string    // name in the IANA database; UTC when empty
+	Zone    string    // name in the IANA database, or Recipient; UTC when empty
 	Start   time.Time // no occurrence is before it; zero: no bound
 	End     time.Time // no occurrence is after it; zero: no bound
 }
@@ -34,7 +34,8 @@ type Entry struct {
 	Every   time.Duration
 	FromEnd bool
 
-	// At are up to MaxInstants single instants, in whole milliseconds.
+	// At are up to MaxInstants single instants, in whole milliseconds. In the zone Recipient
+	// each is the wall time that it is in UTC.
 	At []time.Time
 }
 
@@ -60,7 +61,7 @@ func New(spec Spec, name string, made time.Time) (*Timetable, error) {
 	if !spec.Start.IsZero() && !spec.End.IsZero() && spec.End.Before(spec.Start) {
 		return nil, fault(OutOfRange, "end_time", "is before start_time")
 	}
-	zone, err := LoadZone(spec.Zone)
+	zone, err := zoneOf(spec.Zone)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (t *Timetable) add(e Entry, name string, anchor time.Time, field string) er
 		if len(e.At) > MaxInstants {
 			return fault(OutOfRange, field+".at", "%d instants, and %d are possible", len(e.At), MaxInstants)
 		}
-		t.entries = append(t.entries, newInstants(e.At))
+		t.entries = append(t.entries, newInstants(e.At, t.zone))
 	default:
 		return fault(BadCron, field, "an entry has one of cron, every and at")
 	}
@@ -189,9 +190,12 @@ func (i interval) next(t time.Time) (time.Time, bool) {
 // instants are single ones, in order.
 type instants []time.Time
 
-func newInstants(at []time.Time) instants {
+func newInstants(at []time.Time, zone *time.Location) instants {
 	out := make(instants, len(at))
 	for i, t := range at {
+		if zone == FirstZone {
+			t, _ = Instant(t.UTC(), zone)
+		}
 		out[i] = time.UnixMilli(t.UnixMilli())
 	}
 	slices.SortFunc(out, time.Time.Compare)

@@ -5,6 +5,24 @@ import (
 	"time"
 )
 
+// Recipient is the zone of timetables that are read by the clock of each recipient of an
+// audience. Their occurrences are when the first clock on earth is there: that is FirstZone.
+const Recipient = "recipient"
+
+// FirstZone is a clock that none is ahead of.
+var FirstZone = time.FixedZone("UTC+14", 14*60*60)
+
+// Spread is how much later the last clock on earth is there than the first.
+const Spread = 26 * time.Hour
+
+// zoneOf is the clock that a timetable is read by.
+func zoneOf(name string) (*time.Location, error) {
+	if name == Recipient {
+		return FirstZone, nil
+	}
+	return LoadZone(name)
+}
+
 // LoadZone returns a zone of the IANA database by its name, UTC for an empty one. What
 // depends on the machine (Local) or says no rules (an offset) is no zone of a timetable. The
 // error is an *Error.

@@ -124,6 +124,32 @@ func (s Access) try(ctx context.Context, a *audience.Audience, n int, do func(*a
 	return made, err
 }
 
+// EndRun has a shard forget a run that has ended. The first one remembers what became of it.
+func (s Access) EndRun(ctx context.Context, a *audience.Audience, n int, run audience.PastRun) error {
+	return s.Change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) {
+		c := d.End(run.Run)
+		if n > 0 || len(c.Puts) == 0 {
+			return c, nil
+		}
+		cells, err := s.Store.Cells(ctx, a.Shard(n), []store.CellID{audience.PastRunsID})
+		if err != nil {
+			return c, err
+		}
+		put, err := audience.Remember(cells[0], run)
+		c.Puts = append(c.Puts, put)
+		return c, err
+	})
+}
+
+// PastRuns are the last runs of an audience that have ended, the latest first.
+func (s Access) PastRuns(ctx context.Context, a *audience.Audience) ([]audience.PastRun, error) {
+	cells, err := s.Store.Cells(ctx, a.Shard(0), []store.CellID{audience.PastRunsID})
+	if err != nil {
+		return nil, err
+	}
+	return audience.DecodePastRuns(cells[0])
+}
+
 // Commit makes one commit, and reports whether it was made on what is there. One without
 // puts always is.
 func (s Access) Commit(ctx context.Context, shard store.Shard, c store.Commit) (bool, error) {

@@ -172,9 +172,12 @@ func (x *Zone) GetRecipients() int64 {
 
 // Run is a run that has not ended, and the version of the directory at which it began.
 type Run struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Version       int64                  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Version int64                  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Where its walk is, and whose run it is.
+	Topic         string `protobuf:"bytes,3,opt,name=topic,proto3" json:"topic,omitempty"`
+	Schedule      string `protobuf:"bytes,4,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -221,6 +224,20 @@ func (x *Run) GetVersion() int64 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *Run) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Run) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
 }
 
 // Leaf has about a hundred neighbours of one zone in columns. A column of numbers is
@@ -737,18 +754,24 @@ func (x *Order) GetOccurrence() int64 {
 
 // Walk is the way of a run through an audience.
 type Walk struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Order         *Order                 `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
-	Phase         int32                  `protobuf:"varint,2,opt,name=phase,proto3" json:"phase,omitempty"`
-	Life          uint64                 `protobuf:"fixed64,3,opt,name=life,proto3" json:"life,omitempty"`
-	Kind          int32                  `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
-	KindOff       bool                   `protobuf:"varint,5,opt,name=kind_off,json=kindOff,proto3" json:"kind_off,omitempty"`
-	Turn          uint64                 `protobuf:"fixed64,6,opt,name=turn,proto3" json:"turn,omitempty"`
-	Paths         []*Path                `protobuf:"bytes,7,rep,name=paths,proto3" json:"paths,omitempty"`
-	Verdicts      []int64                `protobuf:"varint,8,rep,packed,name=verdicts,proto3" json:"verdicts,omitempty"`
-	Ends          []int64                `protobuf:"varint,9,rep,packed,name=ends,proto3" json:"ends,omitempty"`
-	Taken         int64                  `protobuf:"varint,10,opt,name=taken,proto3" json:"taken,omitempty"`
-	Cancelled     bool                   `protobuf:"varint,11,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Order     *Order                 `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
+	Phase     int32                  `protobuf:"varint,2,opt,name=phase,proto3" json:"phase,omitempty"`
+	Life      uint64                 `protobuf:"fixed64,3,opt,name=life,proto3" json:"life,omitempty"`
+	Kind      int32                  `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	KindOff   bool                   `protobuf:"varint,5,opt,name=kind_off,json=kindOff,proto3" json:"kind_off,omitempty"`
+	Turn      uint64                 `protobuf:"fixed64,6,opt,name=turn,proto3" json:"turn,omitempty"`
+	Paths     []*Path                `protobuf:"bytes,7,rep,name=paths,proto3" json:"paths,omitempty"`
+	Verdicts  []int64                `protobuf:"varint,8,rep,packed,name=verdicts,proto3" json:"verdicts,omitempty"`
+	Ends      []int64                `protobuf:"varint,9,rep,packed,name=ends,proto3" json:"ends,omitempty"`
+	Taken     int64                  `protobuf:"varint,10,opt,name=taken,proto3" json:"taken,omitempty"`
+	Cancelled bool                   `protobuf:"varint,11,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// Recipients when it began.
+	Planned int64 `protobuf:"varint,12,opt,name=planned,proto3" json:"planned,omitempty"`
+	// What was made and is pending goes.
+	Undo bool `protobuf:"varint,13,opt,name=undo,proto3" json:"undo,omitempty"`
+	// When the zones begin, of a local run; a path has a track for each, in order.
+	Starts        []*Start `protobuf:"bytes,14,rep,name=starts,proto3" json:"starts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -860,6 +883,186 @@ func (x *Walk) GetCancelled() bool {
 	return false
 }
 
+func (x *Walk) GetPlanned() int64 {
+	if x != nil {
+		return x.Planned
+	}
+	return 0
+}
+
+func (x *Walk) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
+func (x *Walk) GetStarts() []*Start {
+	if x != nil {
+		return x.Starts
+	}
+	return nil
+}
+
+// Start are zones whose clocks show the wall time of a run at one instant.
+type Start struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            int64                  `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
+	Zones         []string               `protobuf:"bytes,2,rep,name=zones,proto3" json:"zones,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Start) Reset() {
+	*x = Start{}
+	mi := &file_leaf_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Start) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Start) ProtoMessage() {}
+
+func (x *Start) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Start.ProtoReflect.Descriptor instead.
+func (*Start) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Start) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Start) GetZones() []string {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+// PastRuns are the last runs of an audience, the latest first.
+type PastRuns struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Runs          []*PastRun             `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PastRuns) Reset() {
+	*x = PastRuns{}
+	mi := &file_leaf_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PastRuns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PastRuns) ProtoMessage() {}
+
+func (x *PastRuns) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PastRuns.ProtoReflect.Descriptor instead.
+func (*PastRuns) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PastRuns) GetRuns() []*PastRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+// PastRun is a run that has ended: its walk without paths.
+type PastRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Walk          *Walk                  `protobuf:"bytes,2,opt,name=walk,proto3" json:"walk,omitempty"`
+	EndedMs       int64                  `protobuf:"varint,3,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PastRun) Reset() {
+	*x = PastRun{}
+	mi := &file_leaf_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PastRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PastRun) ProtoMessage() {}
+
+func (x *PastRun) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PastRun.ProtoReflect.Descriptor instead.
+func (*PastRun) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PastRun) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *PastRun) GetWalk() *Walk {
+	if x != nil {
+		return x.Walk
+	}
+	return nil
+}
+
+func (x *PastRun) GetEndedMs() int64 {
+	if x != nil {
+		return x.EndedMs
+	}
+	return 0
+}
+
 type Path struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Began         int64                  `protobuf:"varint,1,opt,name=began,proto3" json:"began,omitempty"`
@@ -870,7 +1073,7 @@ type Path struct {
 
 func (x *Path) Reset() {
 	*x = Path{}
-	mi := &file_leaf_proto_msgTypes[9]
+	mi := &file_leaf_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -882,7 +1085,7 @@ func (x *Path) String() string {
 func (*Path) ProtoMessage() {}
 
 func (x *Path) ProtoReflect() protoreflect.Message {
-	mi := &file_leaf_proto_msgTypes[9]
+	mi := &file_leaf_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -895,7 +1098,7 @@ func (x *Path) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Path.ProtoReflect.Descriptor instead.
 func (*Path) Descriptor() ([]byte, []int) {
-	return file_leaf_proto_rawDescGZIP(), []int{9}
+	return file_leaf_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Path) GetBegan() int64 {
@@ -914,8 +1117,6 @@ func (x *Path) GetTracks() []*Track {
 
 type Track struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Zone          string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
-	Begin         int64                  `protobuf:"varint,2,opt,name=begin,proto3" json:"begin,omitempty"`
 	Next          uint64                 `protobuf:"fixed64,3,opt,name=next,proto3" json:"next,omitempty"`
 	Bound         uint64                 `protobuf:"fixed64,4,opt,name=bound,proto3" json:"bound,omitempty"`
 	Done          bool                   `protobuf:"varint,5,opt,name=done,proto3" json:"done,omitempty"`
@@ -925,7 +1126,7 @@ type Track struct {
 
 func (x *Track) Reset() {
 	*x = Track{}
-	mi := &file_leaf_proto_msgTypes[10]
+	mi := &file_leaf_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1138,7 @@ func (x *Track) String() string {
 func (*Track) ProtoMessage() {}
 
 func (x *Track) ProtoReflect() protoreflect.Message {
-	mi := &file_leaf_proto_msgTypes[10]
+	mi := &file_leaf_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,21 +1151,7 @@ func (x *Track) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Track.ProtoReflect.Descriptor instead.
 func (*Track) Descriptor() ([]byte, []int) {
-	return file_leaf_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *Track) GetZone() string {
-	if x != nil {
-		return x.Zone
-	}
-	return ""
-}
-
-func (x *Track) GetBegin() int64 {
-	if x != nil {
-		return x.Begin
-	}
-	return 0
+	return file_leaf_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Track) GetNext() uint64 {
@@ -999,7 +1186,7 @@ type ToWalk struct {
 
 func (x *ToWalk) Reset() {
 	*x = ToWalk{}
-	mi := &file_leaf_proto_msgTypes[11]
+	mi := &file_leaf_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1198,7 @@ func (x *ToWalk) String() string {
 func (*ToWalk) ProtoMessage() {}
 
 func (x *ToWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_leaf_proto_msgTypes[11]
+	mi := &file_leaf_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1211,7 @@ func (x *ToWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToWalk.ProtoReflect.Descriptor instead.
 func (*ToWalk) Descriptor() ([]byte, []int) {
-	return file_leaf_proto_rawDescGZIP(), []int{11}
+	return file_leaf_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ToWalk) GetCancel() bool {
@@ -1054,10 +1241,12 @@ const file_leaf_proto_rawDesc = "" +
 	"\x04tree\x18\x02 \x01(\fR\x04tree\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\x03 \x01(\x03R\n" +
-	"recipients\"/\n" +
+	"recipients\"a\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x03R\aversion\"\xbf\x02\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x14\n" +
+	"\x05topic\x18\x03 \x01(\tR\x05topic\x12\x1a\n" +
+	"\bschedule\x18\x04 \x01(\tR\bschedule\"\xbf\x02\n" +
 	"\x04Leaf\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x18\n" +
 	"\aentries\x18\x02 \x01(\rR\aentries\x12\x19\n" +
@@ -1112,7 +1301,7 @@ const file_leaf_proto_rawDesc = "" +
 	"\atracked\x18\f \x01(\bR\atracked\x12\x1e\n" +
 	"\n" +
 	"occurrence\x18\r \x01(\x03R\n" +
-	"occurrence\"\xac\x02\n" +
+	"occurrence\"\x87\x03\n" +
 	"\x04Walk\x12)\n" +
 	"\x05order\x18\x01 \x01(\v2\x13.ddq.audience.OrderR\x05order\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\x05R\x05phase\x12\x12\n" +
@@ -1125,16 +1314,26 @@ const file_leaf_proto_rawDesc = "" +
 	"\x04ends\x18\t \x03(\x03R\x04ends\x12\x14\n" +
 	"\x05taken\x18\n" +
 	" \x01(\x03R\x05taken\x12\x1c\n" +
-	"\tcancelled\x18\v \x01(\bR\tcancelled\"I\n" +
+	"\tcancelled\x18\v \x01(\bR\tcancelled\x12\x18\n" +
+	"\aplanned\x18\f \x01(\x03R\aplanned\x12\x12\n" +
+	"\x04undo\x18\r \x01(\bR\x04undo\x12+\n" +
+	"\x06starts\x18\x0e \x03(\v2\x13.ddq.audience.StartR\x06starts\"-\n" +
+	"\x05Start\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x14\n" +
+	"\x05zones\x18\x02 \x03(\tR\x05zones\"5\n" +
+	"\bPastRuns\x12)\n" +
+	"\x04runs\x18\x01 \x03(\v2\x15.ddq.audience.PastRunR\x04runs\"b\n" +
+	"\aPastRun\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
+	"\x04walk\x18\x02 \x01(\v2\x12.ddq.audience.WalkR\x04walk\x12\x19\n" +
+	"\bended_ms\x18\x03 \x01(\x03R\aendedMs\"I\n" +
 	"\x04Path\x12\x14\n" +
 	"\x05began\x18\x01 \x01(\x03R\x05began\x12+\n" +
-	"\x06tracks\x18\x02 \x03(\v2\x13.ddq.audience.TrackR\x06tracks\"o\n" +
+	"\x06tracks\x18\x02 \x03(\v2\x13.ddq.audience.TrackR\x06tracks\"Q\n" +
 	"\x05Track\x12\x12\n" +
-	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x14\n" +
-	"\x05begin\x18\x02 \x01(\x03R\x05begin\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x06R\x04next\x12\x14\n" +
 	"\x05bound\x18\x04 \x01(\x06R\x05bound\x12\x12\n" +
-	"\x04done\x18\x05 \x01(\bR\x04done\" \n" +
+	"\x04done\x18\x05 \x01(\bR\x04doneJ\x04\b\x01\x10\x02J\x04\b\x02\x10\x03\" \n" +
 	"\x06ToWalk\x12\x16\n" +
 	"\x06cancel\x18\x01 \x01(\bR\x06cancelB1Z/github.com/ddq-io/ddq/actors/audience/cell;cellb\x06proto3"
 
@@ -1150,7 +1349,7 @@ func file_leaf_proto_rawDescGZIP() []byte {
 	return file_leaf_proto_rawDescData
 }
 
-var file_leaf_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_leaf_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_leaf_proto_goTypes = []any{
 	(*Directory)(nil),   // 0: ddq.audience.Directory
 	(*Zone)(nil),        // 1: ddq.audience.Zone
@@ -1161,9 +1360,12 @@ var file_leaf_proto_goTypes = []any{
 	(*Kind)(nil),        // 6: ddq.audience.Kind
 	(*Order)(nil),       // 7: ddq.audience.Order
 	(*Walk)(nil),        // 8: ddq.audience.Walk
-	(*Path)(nil),        // 9: ddq.audience.Path
-	(*Track)(nil),       // 10: ddq.audience.Track
-	(*ToWalk)(nil),      // 11: ddq.audience.ToWalk
+	(*Start)(nil),       // 9: ddq.audience.Start
+	(*PastRuns)(nil),    // 10: ddq.audience.PastRuns
+	(*PastRun)(nil),     // 11: ddq.audience.PastRun
+	(*Path)(nil),        // 12: ddq.audience.Path
+	(*Track)(nil),       // 13: ddq.audience.Track
+	(*ToWalk)(nil),      // 14: ddq.audience.ToWalk
 }
 var file_leaf_proto_depIdxs = []int32{
 	1,  // 0: ddq.audience.Directory.zones:type_name -> ddq.audience.Zone
@@ -1171,13 +1373,16 @@ var file_leaf_proto_depIdxs = []int32{
 	4,  // 2: ddq.audience.Leaf.preferences:type_name -> ddq.audience.Preferences
 	6,  // 3: ddq.audience.Audience.kinds:type_name -> ddq.audience.Kind
 	7,  // 4: ddq.audience.Walk.order:type_name -> ddq.audience.Order
-	9,  // 5: ddq.audience.Walk.paths:type_name -> ddq.audience.Path
-	10, // 6: ddq.audience.Path.tracks:type_name -> ddq.audience.Track
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	12, // 5: ddq.audience.Walk.paths:type_name -> ddq.audience.Path
+	9,  // 6: ddq.audience.Walk.starts:type_name -> ddq.audience.Start
+	11, // 7: ddq.audience.PastRuns.runs:type_name -> ddq.audience.PastRun
+	8,  // 8: ddq.audience.PastRun.walk:type_name -> ddq.audience.Walk
+	13, // 9: ddq.audience.Path.tracks:type_name -> ddq.audience.Track
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_leaf_proto_init() }
@@ -1191,7 +1396,7 @@ func file_leaf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_leaf_proto_rawDesc), len(file_leaf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -247,24 +247,26 @@ func (x *Schedule) GetWatched() int64 {
 }
 
 type Spec struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Entries       []*Entry               `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	Zone          string                 `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
-	Start         *int64                 `protobuf:"varint,3,opt,name=start,proto3,oneof" json:"start,omitempty"`
-	End           *int64                 `protobuf:"varint,4,opt,name=end,proto3,oneof" json:"end,omitempty"`
-	Calendars     []string               `protobuf:"bytes,5,rep,name=calendars,proto3" json:"calendars,omitempty"`
-	JitterMs      int64                  `protobuf:"varint,6,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
-	Overlap       int32                  `protobuf:"varint,7,opt,name=overlap,proto3" json:"overlap,omitempty"`
-	CatchUp       int32                  `protobuf:"varint,8,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
-	GraceMs       int64                  `protobuf:"varint,9,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
-	WithinMs      int64                  `protobuf:"varint,10,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
-	MaxRuns       int64                  `protobuf:"varint,11,opt,name=max_runs,json=maxRuns,proto3" json:"max_runs,omitempty"`
-	PauseAt       int32                  `protobuf:"varint,12,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
-	History       int32                  `protobuf:"varint,13,opt,name=history,proto3" json:"history,omitempty"`
-	Untracked     bool                   `protobuf:"varint,14,opt,name=untracked,proto3" json:"untracked,omitempty"`
-	Template      *Template              `protobuf:"bytes,15,opt,name=template,proto3" json:"template,omitempty"`
-	Labels        []*Label               `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty"`
-	Audience      *Target                `protobuf:"bytes,17,opt,name=audience,proto3" json:"audience,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Entries   []*Entry               `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	Zone      string                 `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
+	Start     *int64                 `protobuf:"varint,3,opt,name=start,proto3,oneof" json:"start,omitempty"`
+	End       *int64                 `protobuf:"varint,4,opt,name=end,proto3,oneof" json:"end,omitempty"`
+	Calendars []string               `protobuf:"bytes,5,rep,name=calendars,proto3" json:"calendars,omitempty"`
+	JitterMs  int64                  `protobuf:"varint,6,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
+	Overlap   int32                  `protobuf:"varint,7,opt,name=overlap,proto3" json:"overlap,omitempty"`
+	CatchUp   int32                  `protobuf:"varint,8,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
+	GraceMs   int64                  `protobuf:"varint,9,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	WithinMs  int64                  `protobuf:"varint,10,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
+	MaxRuns   int64                  `protobuf:"varint,11,opt,name=max_runs,json=maxRuns,proto3" json:"max_runs,omitempty"`
+	PauseAt   int32                  `protobuf:"varint,12,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
+	History   int32                  `protobuf:"varint,13,opt,name=history,proto3" json:"history,omitempty"`
+	Untracked bool                   `protobuf:"varint,14,opt,name=untracked,proto3" json:"untracked,omitempty"`
+	Template  *Template              `protobuf:"bytes,15,opt,name=template,proto3" json:"template,omitempty"`
+	Labels    []*Label               `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty"`
+	Audience  *Target                `protobuf:"bytes,17,opt,name=audience,proto3" json:"audience,omitempty"`
+	// What a run is instead of a task: a workflow as it is stored.
+	Workflow      []byte `protobuf:"bytes,18,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +416,13 @@ func (x *Spec) GetLabels() []*Label {
 func (x *Spec) GetAudience() *Target {
 	if x != nil {
 		return x.Audience
+	}
+	return nil
+}
+
+func (x *Spec) GetWorkflow() []byte {
+	if x != nil {
+		return x.Workflow
 	}
 	return nil
 }
@@ -856,6 +865,7 @@ type Runs struct {
 	// One for each; empty: none.
 	Begun         []bool `protobuf:"varint,3,rep,packed,name=begun,proto3" json:"begun,omitempty"`
 	Walks         []bool `protobuf:"varint,4,rep,packed,name=walks,proto3" json:"walks,omitempty"`
+	Flows         []bool `protobuf:"varint,5,rep,packed,name=flows,proto3" json:"flows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -918,6 +928,13 @@ func (x *Runs) GetWalks() []bool {
 	return nil
 }
 
+func (x *Runs) GetFlows() []bool {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
 type History struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Of    *Occurrences           `protobuf:"bytes,1,opt,name=of,proto3" json:"of,omitempty"`
@@ -927,8 +944,10 @@ type History struct {
 	// Of skips in a row, one for each such line.
 	Counts []int64 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	// One for each run: from due to started (0: it was not) plus one, and from due to ended.
-	Started       []int64 `protobuf:"zigzag64,5,rep,packed,name=started,proto3" json:"started,omitempty"`
-	Ended         []int64 `protobuf:"zigzag64,6,rep,packed,name=ended,proto3" json:"ended,omitempty"`
+	Started []int64 `protobuf:"zigzag64,5,rep,packed,name=started,proto3" json:"started,omitempty"`
+	Ended   []int64 `protobuf:"zigzag64,6,rep,packed,name=ended,proto3" json:"ended,omitempty"`
+	// One for each run; empty: none was a workflow.
+	Flows         []bool `protobuf:"varint,7,rep,packed,name=flows,proto3" json:"flows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1001,6 +1020,13 @@ func (x *History) GetStarted() []int64 {
 func (x *History) GetEnded() []int64 {
 	if x != nil {
 		return x.Ended
+	}
+	return nil
+}
+
+func (x *History) GetFlows() []bool {
+	if x != nil {
+		return x.Flows
 	}
 	return nil
 }
@@ -1258,7 +1284,7 @@ const file_cell_proto_rawDesc = "" +
 	"\tbackfills\x18\x14 \x03(\v2\x16.ddq.schedule.BackfillR\tbackfills\x12\x18\n" +
 	"\acreated\x18\x15 \x01(\x03R\acreated\x12\x14\n" +
 	"\x05edits\x18\x16 \x01(\x03R\x05edits\x12\x18\n" +
-	"\awatched\x18\x17 \x01(\x03R\awatched\"\xb6\x04\n" +
+	"\awatched\x18\x17 \x01(\x03R\awatched\"\xd2\x04\n" +
 	"\x04Spec\x12-\n" +
 	"\aentries\x18\x01 \x03(\v2\x13.ddq.schedule.EntryR\aentries\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x19\n" +
@@ -1277,7 +1303,8 @@ const file_cell_proto_rawDesc = "" +
 	"\tuntracked\x18\x0e \x01(\bR\tuntracked\x122\n" +
 	"\btemplate\x18\x0f \x01(\v2\x16.ddq.schedule.TemplateR\btemplate\x12+\n" +
 	"\x06labels\x18\x10 \x03(\v2\x13.ddq.schedule.LabelR\x06labels\x120\n" +
-	"\baudience\x18\x11 \x01(\v2\x14.ddq.schedule.TargetR\baudienceB\b\n" +
+	"\baudience\x18\x11 \x01(\v2\x14.ddq.schedule.TargetR\baudience\x12\x1a\n" +
+	"\bworkflow\x18\x12 \x01(\fR\bworkflowB\b\n" +
 	"\x06_startB\x06\n" +
 	"\x04_end\"\xd5\x01\n" +
 	"\x06Target\x12\x12\n" +
@@ -1312,19 +1339,21 @@ const file_cell_proto_rawDesc = "" +
 	"\vOccurrences\x12\x0e\n" +
 	"\x02at\x18\x01 \x03(\x12R\x02at\x12\x18\n" +
 	"\aorigins\x18\x02 \x03(\rR\aorigins\x12\x18\n" +
-	"\anumbers\x18\x03 \x03(\x06R\anumbers\"o\n" +
+	"\anumbers\x18\x03 \x03(\x06R\anumbers\"\x85\x01\n" +
 	"\x04Runs\x12)\n" +
 	"\x02of\x18\x01 \x01(\v2\x19.ddq.schedule.OccurrencesR\x02of\x12\x10\n" +
 	"\x03due\x18\x02 \x03(\x12R\x03due\x12\x14\n" +
 	"\x05begun\x18\x03 \x03(\bR\x05begun\x12\x14\n" +
-	"\x05walks\x18\x04 \x03(\bR\x05walks\"\xa2\x01\n" +
+	"\x05walks\x18\x04 \x03(\bR\x05walks\x12\x14\n" +
+	"\x05flows\x18\x05 \x03(\bR\x05flows\"\xb8\x01\n" +
 	"\aHistory\x12)\n" +
 	"\x02of\x18\x01 \x01(\v2\x19.ddq.schedule.OccurrencesR\x02of\x12\x10\n" +
 	"\x03due\x18\x02 \x03(\x12R\x03due\x12\x12\n" +
 	"\x04what\x18\x03 \x03(\rR\x04what\x12\x16\n" +
 	"\x06counts\x18\x04 \x03(\x03R\x06counts\x12\x18\n" +
 	"\astarted\x18\x05 \x03(\x12R\astarted\x12\x14\n" +
-	"\x05ended\x18\x06 \x03(\x12R\x05ended\"\x96\x01\n" +
+	"\x05ended\x18\x06 \x03(\x12R\x05ended\x12\x14\n" +
+	"\x05flows\x18\a \x03(\bR\x05flows\"\x96\x01\n" +
 	"\bBackfill\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +

@@ -14,7 +14,7 @@ import (
 
 // Files are where a certificate is, and whom to trust.
 type Files struct {
-	Cert, Key string
+	Cert, Key string // empty: none, of what only dials
 	CA        string // signed the certificates of servers; empty: the system's authorities
 	ClientCA  string // signed those of clients; may be empty
 
@@ -27,6 +27,8 @@ type Files struct {
 type Certs struct {
 	files Files
 	now   atomic.Pointer[loaded]
+
+	changes atomic.Int64
 }
 
 // loaded is what was in the files at one moment. It does not change.
@@ -61,11 +63,8 @@ func (c *Certs) Reload() (changed bool, err error) {
 	if before != nil && before.print == next.print {
 		return false, nil
 	}
-	if next.cert, err = tls.X509KeyPair(all[0], all[1]); err != nil {
-		return false, fmt.Errorf("%s and %s: %w", c.files.Cert, c.files.Key, err)
-	}
-	if now := time.Now(); now.Before(next.cert.Leaf.NotBefore) || now.After(next.cert.Leaf.NotAfter) {
-		return false, fmt.Errorf("%s is valid from %s to %s only", c.files.Cert, next.cert.Leaf.NotBefore.Format(time.RFC3339), next.cert.Leaf.NotAfter.Format(time.RFC3339))
+	if next.cert, err = c.pair(all[0], all[1]); err != nil {
+		return false, err
 	}
 	next.ca, err = pool(c.files.CA, all[2])
 	client, clientErr := pool(c.files.ClientCA, all[3])
@@ -74,7 +73,23 @@ func (c *Certs) Reload() (changed bool, err error) {
 	}
 	next.client = client
 	c.now.Store(next)
+	c.changes.Add(1)
 	return true, nil
+}
+
+// pair reads the certificate with its key; the empty one when there is none.
+func (c *Certs) pair(cert, key []byte) (tls.Certificate, error) {
+	if c.files.Cert == "" {
+		return tls.Certificate{}, nil
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return pair, fmt.Errorf("%s and %s: %w", c.files.Cert, c.files.Key, err)
+	}
+	if now := time.Now(); now.Before(pair.Leaf.NotBefore) || now.After(pair.Leaf.NotAfter) {
+		return pair, fmt.Errorf("%s is valid from %s to %s only", c.files.Cert, pair.Leaf.NotBefore.Format(time.RFC3339), pair.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	return pair, nil
 }
 
 func pool(name string, pem []byte) (*x509.CertPool, error) {
@@ -106,3 +121,21 @@ func (c *Certs) Follow(ctx context.Context, every time.Duration, tell func(error
 
 // Expires is when the certificate does.
 func (c *Certs) Expires() time.Time { return c.now.Load().cert.Leaf.NotAfter }
+
+// Change is another number when the authorities for clients may be others.
+func (c *Certs) Change() int64 { return c.changes.Load() }
+
+// Vouched reports whether a client's certificate counts, by the authorities that are in the files
+// now. The chain is that of its connection.
+func (c *Certs) Vouched(chain []*x509.Certificate) bool {
+	authorities := c.now.Load().client
+	if authorities == nil || len(chain) == 0 {
+		return false
+	}
+	between := x509.NewCertPool()
+	for _, cert := range chain[1:] {
+		between.AddCert(cert)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil
+}

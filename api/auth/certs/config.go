@@ -25,7 +25,9 @@ func (c *Certs) Server(protos ...string) *tls.Config {
 // empty name is that of the address.
 func (c *Certs) Client(name string) *tls.Config {
 	now := c.now.Load()
-	return &tls.Config{
-		MinVersion: c.files.Min, CipherSuites: suites, RootCAs: now.ca, ServerName: name, Certificates: []tls.Certificate{now.cert},
+	config := &tls.Config{MinVersion: c.files.Min, CipherSuites: suites, RootCAs: now.ca, ServerName: name}
+	if c.files.Cert != "" {
+		config.Certificates = []tls.Certificate{now.cert}
 	}
+	return config
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"time"
 )
@@ -21,6 +22,7 @@ import (
 type Request struct {
 	Name  string
 	Hosts []string // names and addresses that a server is called by
+	URI   *url.URL // who has it; nil: nobody, to servers that know callers by certificates
 	CA    bool     // it signs others
 	For   time.Duration
 }
@@ -63,6 +65,9 @@ func Issue(r Request, by *tls.Certificate, certFile, keyFile string) error {
 		} else {
 			cert.DNSNames = append(cert.DNSNames, host)
 		}
+	}
+	if r.URI != nil {
+		cert.URIs = []*url.URL{r.URI}
 	}
 	parent, signer := cert, crypto.PrivateKey(key)
 	if by != nil {

@@ -20,11 +20,36 @@ type Store interface {
 // return *problem.Error.
 type Audiences struct {
 	access.Access
-	store  Store
-	limits Limits
-	used   func(ctx context.Context, name string) (schedule string, err error)
-	zones  *zones
-	turns  *turns
+	store   Store
+	limits  Limits
+	outside Outside
+	zones   *zones
+	turns   *turns
+}
+
+// Outside is what audiences ask of schedules and topics.
+type Outside struct {
+	// Used returns a schedule that has an audience, and nothing when none does. nil: none
+	// ever does.
+	Used func(ctx context.Context, audience string) (schedule string, err error)
+	// Topic returns a topic as the store has it, or nil. nil: there are none.
+	Topic func(ctx context.Context, name string) (*store.Topic, error)
+	// Tell tells the owner of a shard that a call changed when its cells wake. It is a hint.
+	Tell func(ctx context.Context, topic string, shard int)
+}
+
+// whole fills in what is not given.
+func (o Outside) whole() Outside {
+	if o.Used == nil {
+		o.Used = func(context.Context, string) (string, error) { return "", nil }
+	}
+	if o.Topic == nil {
+		o.Topic = func(context.Context, string) (*store.Topic, error) { return nil, nil }
+	}
+	if o.Tell == nil {
+		o.Tell = func(context.Context, string, int) {}
+	}
+	return o
 }
 
 // Limits are those of all audiences.
@@ -38,19 +63,15 @@ const (
 	maxPage       = 1000
 )
 
-// New returns the use cases of audiences on a store. used returns a schedule that has an
-// audience, and nothing when none does; nil: none ever does.
-func New(st Store, limits Limits, used func(ctx context.Context, name string) (schedule string, err error)) *Audiences {
-	if used == nil {
-		used = func(context.Context, string) (string, error) { return "", nil }
-	}
+// New returns the use cases of audiences on a store.
+func New(st Store, limits Limits, outside Outside) *Audiences {
 	if limits.Recipients == 0 {
 		limits.Recipients = maxRecipients
 	}
 	if limits.PageSize == 0 {
 		limits.PageSize = maxPage
 	}
-	return &Audiences{Access: access.Access{Store: st}, store: st, limits: limits, used: used, zones: newZones(), turns: newTurns()}
+	return &Audiences{Access: access.Access{Store: st}, store: st, limits: limits, outside: outside.whole(), zones: newZones(), turns: newTurns()}
 }
 
 // ready refuses calls that cannot be carried out here.

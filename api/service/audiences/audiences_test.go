@@ -18,7 +18,7 @@ import (
 func newAudiences(t *testing.T, limits Limits) *Audiences {
 	st := memstore.New()
 	t.Cleanup(func() { st.Close() })
-	return New(st, limits, nil)
+	return New(st, limits, Outside{})
 }
 
 func create(t *testing.T, s *Audiences, shards int) {
@@ -159,7 +159,7 @@ func TestAnAudienceMayBeFull(t *testing.T) {
 
 func TestRecipientsThatManyPutAtOnceAreAllThere(t *testing.T) {
 	s := newAudiences(t, Limits{})
-	other := New(s.store, Limits{}, nil) // another node
+	other := New(s.store, Limits{}, Outside{}) // another node
 	create(t, s, 2)
 	const writers, batches, size = 8, 5, 100
 	var wg sync.WaitGroup
@@ -255,10 +255,10 @@ func TestAnAudienceIsCreatedAnewUnderItsName(t *testing.T) {
 		if page, _, _ := s.ListAudiences(t.Context(), 0, ""); len(page) != 1 {
 			t.Errorf("listed: %v", page)
 		}
-		if err := s.Delete(t.Context(), "users"); err != nil {
+		if err := s.Delete(t.Context(), "users", 1); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Delete(t.Context(), "users"); reasonOf(err) != "NO_AUDIENCE" {
+		if err := s.Delete(t.Context(), "users", 1); reasonOf(err) != "NO_AUDIENCE" {
 			t.Errorf("deleted twice: %v", err)
 		}
 		if page, _, _ := s.ListAudiences(t.Context(), 0, ""); len(page) != 0 {
@@ -273,7 +273,7 @@ func TestAPutOfAnAudienceThatIsGoneIsRefused(t *testing.T) {
 	create(t, s, 1)
 	old, _ := s.find(t.Context(), "users")
 	put(t, s, Recipient{ID: "a"})
-	if err := s.Delete(t.Context(), "users"); err != nil {
+	if err := s.Delete(t.Context(), "users", 1); err != nil {
 		t.Fatal(err)
 	}
 	create(t, s, 1)
@@ -289,19 +289,13 @@ func TestAPutOfAnAudienceThatIsGoneIsRefused(t *testing.T) {
 }
 
 func TestAnAudienceWithOpenRunsIsNotDeleted(t *testing.T) {
-	s := newAudiences(t, Limits{})
-	create(t, s, 2)
-	put(t, s, Recipient{ID: "a"})
-	a, _ := s.find(t.Context(), "users")
-	d, _ := s.Directory(t.Context(), a, 1)
-	_, c, _ := d.Begin("run")
-	if made, err := s.Commit(t.Context(), a.Shard(1), c); !made || err != nil {
-		t.Fatal(made, err)
-	}
-	if err := s.Delete(t.Context(), "users"); reasonOf(err) != "AUDIENCE_IN_USE" {
+	s := newRuns(t)
+	put(t, s.Audiences, Recipient{ID: "a"})
+	s.begin(t, "digest")
+	if err := s.Delete(t.Context(), "users", 1); reasonOf(err) != "AUDIENCE_IN_USE" {
 		t.Errorf("got %v", err)
 	}
-	if got := put(t, s, Recipient{ID: "b"}); got[0] != audience.Added {
+	if got := put(t, s.Audiences, Recipient{ID: "b"}); got[0] != audience.Added {
 		t.Errorf("it takes no recipients any more: %v", got)
 	}
 }

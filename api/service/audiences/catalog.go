@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ddq-io/ddq/actors"
@@ -128,6 +130,7 @@ type Status struct {
 	Recipients int64
 	Zones      map[string]int64
 	Runs       []string // that have not ended
+	open       []audience.Run
 }
 
 // Describe returns an audience and what is in it.
@@ -142,7 +145,7 @@ func (s *Audiences) Describe(ctx context.Context, name string) (Status, error) {
 func (s *Audiences) status(ctx context.Context, a *audience.Audience) (Status, error) {
 	var mu sync.Mutex
 	out := Status{Audience: *a, Zones: make(map[string]int64)}
-	runs := make(map[string]bool)
+	runs := make(map[string]audience.Run)
 	err := each(ctx, all(a), func(ctx context.Context, n int) error {
 		d, err := s.Directory(ctx, a, n)
 		if err != nil {
@@ -157,14 +160,14 @@ func (s *Audiences) status(ctx context.Context, a *audience.Audience) (Status, e
 			}
 		}
 		for _, r := range d.Runs {
-			runs[r.ID] = true
+			runs[r.ID] = r
 		}
 		return nil
 	})
-	for id := range runs {
-		out.Runs = append(out.Runs, id)
+	out.open = slices.SortedFunc(maps.Values(runs), func(a, b audience.Run) int { return strings.Compare(a.ID, b.ID) })
+	for _, r := range out.open {
+		out.Runs = append(out.Runs, r.ID)
 	}
-	slices.Sort(out.Runs)
 	return out, err
 }
 
@@ -205,7 +208,7 @@ func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (
 
 // Delete deletes an audience and its recipients, unless a schedule has it or a run of it has not ended. One
 // that was not brought to its end is continued.
-func (s *Audiences) Delete(ctx context.Context, name string) error {
+func (s *Audiences) Delete(ctx context.Context, name string, now store.Millis) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
@@ -219,7 +222,7 @@ func (s *Audiences) Delete(ctx context.Context, name string) error {
 	case a.Gone:
 		return noAudience(name)
 	}
-	if a, err = s.end(ctx, a); err != nil {
+	if a, err = s.end(ctx, a, now); err != nil {
 		return err
 	}
 	err = each(ctx, all(a), func(ctx context.Context, n int) error { return s.store.DropShard(ctx, a.Shard(n)) })
@@ -232,18 +235,18 @@ func (s *Audiences) Delete(ctx context.Context, name string) error {
 }
 
 // end notes that an audience is being deleted: from then on nothing is put into it.
-func (s *Audiences) end(ctx context.Context, a *audience.Audience) (*audience.Audience, error) {
+func (s *Audiences) end(ctx context.Context, a *audience.Audience, now store.Millis) (*audience.Audience, error) {
 	if a.Ended {
 		return a, nil
 	}
-	status, err := s.status(ctx, a)
+	open, err := s.forgetLost(ctx, a, now)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(status.Runs); n > 0 {
-		return nil, audienceInUse(a.Name, fmt.Sprintf("%d open runs", n))
+	if open > 0 {
+		return nil, audienceInUse(a.Name, fmt.Sprintf("%d open runs", open))
 	}
-	switch by, err := s.used(ctx, a.Name); {
+	switch by, err := s.outside.Used(ctx, a.Name); {
 	case err != nil:
 		return nil, problem.AsError(err)
 	case by != "":

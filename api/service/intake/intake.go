@@ -3,8 +3,10 @@
 // and never asks anybody.
 package intake
 
+import "github.com/ddq-io/ddq/actors/smooth"
+
 // Topic is that of one topic. The zero value is ready to use.
 type Topic struct {
 	Backlog Allowance
-	Smooth  Smoother
+	Smooth  smooth.Smoother
 }

@@ -44,7 +44,8 @@ func TestCalendarsLeaveOut(t *testing.T) {
 		if done := putCalendar(t, s, never); done.Version != 2 {
 			t.Errorf("a change: %+v", done)
 		}
-		_, list, err := s.Schedules.PreviewExisting(t.Context(), "", "minutely", schedules.PreviewRange{Count: 4})
+		preview, err := s.Schedules.PreviewExisting(t.Context(), "", "minutely", schedules.PreviewRange{Count: 4})
+		list := preview.Occurrences
 		if err != nil || len(list) != 4 {
 			t.Fatalf("%v, %v", list, err)
 		}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/service/text"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -33,17 +33,7 @@ const (
 )
 
 // checkName allows visible ASCII.
-func checkName(field, name string) *problem.Error {
-	if name == "" || len(name) > maxName {
-		return problem.BadField(field, "BAD_NAME", "%s has %d characters; 1 to %d are allowed", field, len(name), maxName)
-	}
-	for i := range len(name) {
-		if name[i] <= ' ' || name[i] > '~' {
-			return problem.BadField(field, "BAD_NAME", "%s must be visible ASCII without spaces", field)
-		}
-	}
-	return nil
-}
+func checkName(field, name string) *problem.Error { return text.CheckName(field, name, maxName) }
 
 // check refuses a schedule that can never be put, and fills in what it leaves out.
 func (n *Definition) check(tasks Tasks) *problem.Error {
@@ -68,6 +58,12 @@ func (n *Definition) check(tasks Tasks) *problem.Error {
 	if err := n.checkAudience(); err != nil {
 		return err
 	}
+	if err := n.checkLocal(); err != nil {
+		return err
+	}
+	if n.Workflow != nil {
+		return n.checkWorkflow(tasks)
+	}
 	return n.checkTemplate(tasks)
 }
 
@@ -75,7 +71,7 @@ func (n *Definition) check(tasks Tasks) *problem.Error {
 func (n *Definition) checkPolicy() *problem.Error {
 	s := &n.Spec
 	if s.Overlap == 0 {
-		s.Overlap = schedule.Skip
+		s.Overlap = n.defaultOverlap()
 	}
 	if s.CatchUp == 0 {
 		s.CatchUp = schedule.Last
@@ -140,11 +136,8 @@ func checkLabels(labels []store.Attribute) *problem.Error {
 }
 
 // checkNote checks what is shown to people as it came; an empty one is fine.
-func checkNote(field, text string, most int) *problem.Error {
-	if len(text) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-		return problem.BadField(field, "BAD_SCHEDULE", "%s must be UTF-8 without control characters, of at most %d bytes", field, most)
-	}
-	return nil
+func checkNote(field, note string, most int) *problem.Error {
+	return text.CheckNote(field, note, most, "BAD_SCHEDULE")
 }
 
 // checkTemplate checks what the tasks of the schedule have in common, as Enqueue would each.
@@ -160,7 +153,10 @@ func (n *Definition) checkTemplate(tasks Tasks) *problem.Error {
 }
 
 // checkTopic applies the topic's own limits.
-func (n *Definition) checkTopic(t *store.Topic) *problem.Error {
+func (n *Definition) checkTopic(tasks Tasks, t *store.Topic) *problem.Error {
+	if n.Workflow != nil {
+		return tasks.FitsFlow(inWorkflow, n.Workflow, t)
+	}
 	if size := len(n.Template.Task.Payload); size > t.MaxPayload {
 		return problem.BadField("task.payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", size, t.MaxPayload)
 	}
@@ -205,7 +201,10 @@ func tableOf(spec *schedule.Spec, name string, anchor store.Millis) (*timetable.
 // checkOccurs refuses a timetable that names nothing after now, or a jitter that is too wide
 // for it.
 func checkOccurs(table *timetable.Timetable, spec *schedule.Spec, now store.Millis) *problem.Error {
-	return timetableProblem(table.Check(now.Time(), spec.Jitter), spec)
+	if err := timetableProblem(table.Check(now.Time(), spec.Jitter), spec); err != nil {
+		return err
+	}
+	return checkLocalRuns(table, spec, now)
 }
 
 var timetableReasons = map[timetable.Fault]string{

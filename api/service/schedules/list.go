@@ -10,9 +10,9 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/service/listing"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // Filter says which schedules are meant; the zero one means all.
@@ -41,14 +41,10 @@ const listReads = 50
 const schedulesPage = "schedules:"
 
 // position is a place in the list of all schedules: behind a name in a shard.
-type position struct {
-	topic string
-	shard int
-	name  string
-}
+type position = listing.Position[string]
 
-func (p position) token() string {
-	return pagetoken.Make(schedulesPage, p.topic+"/"+strconv.Itoa(p.shard)+"/"+p.name)
+func tokenOf(p position) string {
+	return pagetoken.Make(schedulesPage, p.Topic+"/"+strconv.Itoa(p.Shard)+"/"+p.After)
 }
 
 func positionOf(token string) (p position, ok bool) {
@@ -61,7 +57,7 @@ func positionOf(token string) (p position, ok bool) {
 		return p, false
 	}
 	n, err := strconv.Atoi(parts[1])
-	return position{parts[0], n, parts[2]}, err == nil && n >= 0
+	return position{Topic: parts[0], Shard: n, After: parts[2]}, err == nil && n >= 0
 }
 
 // List pages through schedules: topic by topic, shard by shard, by name. A page may have fewer
@@ -87,19 +83,11 @@ func (s *Schedules) List(ctx context.Context, f Filter, size int, token string) 
 		return nil, "", e
 	}
 	l := lister{s: s, filter: &f, size: min(cmp.Or(size, 100), s.limits.PageSize), reads: listReads}
-	for i := range topics {
-		if topics[i].Name < at.topic {
-			continue
-		}
-		if topics[i].Name != at.topic {
-			at = position{topic: topics[i].Name}
-		}
-		if at, e = l.topic(ctx, &topics[i], at); e != nil {
-			return nil, "", e
-		}
-		if l.full() {
-			return l.found, at.token(), nil
-		}
+	if at, e = listing.Fill(ctx, &l, topics, at); e != nil {
+		return nil, "", e
+	}
+	if l.Full() {
+		return l.found, tokenOf(at), nil
 	}
 	return l.found, "", nil
 }
@@ -118,34 +106,13 @@ type lister struct {
 // messages over 4 MiB, and what a schedule remembers is larger there.
 const listBytes = 2 << 20
 
-func (l *lister) full() bool {
+// Full reports whether the page has no room for more, or enough was read for one call.
+func (l *lister) Full() bool {
 	return len(l.found) >= l.size || l.reads <= 0 || l.bytes >= listBytes
 }
 
-// topic goes on in a topic, and returns where it stopped.
-func (l *lister) topic(ctx context.Context, t *store.Topic, at position) (position, *problem.Error) {
-	for _, shard := range place.Shards(t) {
-		if shard.N < at.shard {
-			continue
-		}
-		if shard.N != at.shard {
-			at = position{topic: t.Name, shard: shard.N}
-		}
-		for more := true; more; {
-			if l.full() {
-				return at, nil
-			}
-			var err *problem.Error
-			if at.name, more, err = l.read(ctx, t, shard, at.name); err != nil {
-				return at, err
-			}
-		}
-	}
-	return at, nil
-}
-
-// read reads a page of a shard behind a name, and reports whether there may be more.
-func (l *lister) read(ctx context.Context, t *store.Topic, shard store.Shard, after string) (last string, more bool, err *problem.Error) {
+// Read reads a page of a shard behind a name, and reports whether there may be more.
+func (l *lister) Read(ctx context.Context, t *store.Topic, shard store.Shard, after string) (last string, more bool, err *problem.Error) {
 	l.reads--
 	if p := l.filter.Prefix; p != "" {
 		after = max(after, p[:len(p)-1]) // names of the prefix come behind

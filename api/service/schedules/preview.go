@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/audience"
+	"github.com/ddq-io/ddq/actors/forecast"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
@@ -43,38 +45,60 @@ type Previewed struct {
 	Skipped schedule.Reason
 }
 
-// PreviewExisting names occurrences to come of a schedule, and its topic.
-func (s *Schedules) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (foundIn string, list []Previewed, err error) {
+// Preview is what is to come of a schedule.
+type Preview struct {
+	Topic       string
+	Occurrences []Previewed
+	Warnings    []forecast.Collision // of the next runs, whichever occurrences were asked for
+
+	// Audience is what the first of the occurrences that is not skipped would do; nil: the
+	// schedule has none.
+	Audience *audience.Preview
+}
+
+// PreviewExisting names occurrences to come of a schedule.
+func (s *Schedules) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (Preview, error) {
 	if err := r.check(); err != nil {
-		return "", nil, err
+		return Preview{}, err
 	}
 	at, e := s.find(ctx, topic, name)
 	if e != nil {
-		return "", nil, e
+		return Preview{}, e
 	}
-	return at.topic.Name, s.preview(ctx, at, r), nil
+	return s.previewOf(ctx, at, r)
+}
+
+func (s *Schedules) previewOf(ctx context.Context, at *located, r PreviewRange) (Preview, error) {
+	warnings, err := s.warnings(ctx, at, false)
+	if err != nil {
+		return Preview{}, err
+	}
+	p := Preview{Topic: at.topic.Name, Occurrences: s.preview(ctx, at, r), Warnings: warnings}
+	seen, e := s.previewAudience(ctx, at, p.Occurrences)
+	p.Audience = seen
+	return p, e
 }
 
 // Preview names occurrences to come of a schedule that need not exist, and refuses what Put
 // would.
-func (s *Schedules) Preview(ctx context.Context, n Definition, r PreviewRange) ([]Previewed, error) {
+func (s *Schedules) Preview(ctx context.Context, n Definition, r PreviewRange) (Preview, error) {
 	if err := s.ready(); err != nil {
-		return nil, err
+		return Preview{}, err
 	}
 	if err := r.check(); err != nil {
-		return nil, err
+		return Preview{}, err
 	}
 	if err := n.check(s.tasks); err != nil {
-		return nil, err
+		return Preview{}, err
 	}
 	if err := s.checkCalendars(ctx, &n); err != nil {
-		return nil, err
+		return Preview{}, err
 	}
 	at, err := s.meant(ctx, &n)
 	if err != nil {
-		return nil, err
+		return Preview{}, err
 	}
-	return s.preview(ctx, at, r), nil
+	return s.previewOf(ctx, at, r)
 }
 
 // meant is the schedule as it would be after a put.
@@ -87,7 +111,7 @@ func (s *Schedules) meant(ctx context.Context, n *Definition) (*located, *proble
 	at := &located{topic: new(store.Topic), Schedule: &schedule.Schedule{Spec: n.Spec, Name: n.Name, Phase: schedule.Active, Anchor: now, Decided: now}}
 	if err == nil {
 		at.topic = &topics[0]
-		if e := n.checkTopic(at.topic); e != nil {
+		if e := n.checkTopic(s.tasks, at.topic); e != nil {
 			return nil, e
 		}
 		there, e := s.read(ctx, at.topic, n.Name)

@@ -18,6 +18,17 @@ func errBusy(name string) *problem.Error {
 		RetryAfter: problem.RetrySoon}
 }
 
+// refusal is what a step of a schedule refused of what was asked, or nil.
+func refusal(name string, out *schedule.Effects) *problem.Error {
+	switch {
+	case out.RunOpen != "":
+		return errRunOpen(name, out.RunOpen)
+	case out.Over:
+		return errFinished(name)
+	}
+	return nil
+}
+
 func errRunOpen(name, id string) *problem.Error {
 	return &problem.Error{Kind: problem.Precondition, Reason: "RUN_OPEN", Field: "overlap", State: store.StateRunning, ID: id,
 		Message: fmt.Sprintf("a run of schedule %q is open: task %s", name, id)}

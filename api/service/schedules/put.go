@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/ddq-io/ddq/actors/forecast"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
@@ -27,6 +28,8 @@ type Put struct {
 	Version int64
 	Outcome Outcome
 	Next    store.Millis // 0: none, or not known before a run ends
+
+	Warnings []forecast.Collision // of what was created or changed
 }
 
 // Put creates a schedule, or changes it in place. The same again changes nothing. With
@@ -63,7 +66,7 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 		return Put{}, err
 	}
 	topic := *ref.Config()
-	if err := n.checkTopic(&topic); err != nil {
+	if err := n.checkTopic(s.tasks, &topic); err != nil {
 		return Put{}, err
 	}
 	if err := s.checkCalendars(ctx, n); err != nil {
@@ -76,11 +79,14 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 	if err := n.checkVersion(at, ifVersion); err != nil {
 		return Put{}, err
 	}
+	if at != nil && at.Spec.Same(&n.Spec) {
+		return Put{Version: versionOf(at.Schedule), Outcome: Unchanged, Next: s.status(ctx, at).Next}, nil
+	}
+	if err := s.node.AllTell(); err != nil {
+		return Put{}, err
+	}
 	if at == nil {
 		return s.create(ctx, n, &topic)
-	}
-	if at.Spec.Same(&n.Spec) {
-		return Put{Version: versionOf(at.Schedule), Outcome: Unchanged, Next: s.status(ctx, at).Next}, nil
 	}
 	return s.edit(ctx, n, at)
 }
@@ -124,7 +130,7 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 	if err := checkOccurs(table, &n.Spec, now); err != nil {
 		return Put{}, err
 	}
-	if err := s.quota.take(ctx, s.node, topic, s.limits.Schedules); err != nil {
+	if err := takeRoom(ctx, &s.quota, s.node, topic, s.limits.Schedules); err != nil {
 		return Put{}, err
 	}
 	at := &located{Schedule: fresh, topic: topic, shard: shard, table: table}
@@ -132,7 +138,7 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 	if after == nil || err != nil {
 		return Put{}, err
 	}
-	return Put{Version: 1, Outcome: Created, Next: s.status(ctx, after).Next}, nil
+	return s.put(ctx, after, Created), nil
 }
 
 func (s *Schedules) edit(ctx context.Context, n *Definition, at *located) (Put, *problem.Error) {
@@ -152,5 +158,5 @@ func (s *Schedules) edit(ctx context.Context, n *Definition, at *located) (Put, 
 	if after == nil || err != nil {
 		return Put{}, err
 	}
-	return Put{Version: versionOf(after.Schedule), Outcome: Changed, Next: s.status(ctx, after).Next}, nil
+	return s.put(ctx, after, Changed), nil
 }

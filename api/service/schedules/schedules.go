@@ -6,8 +6,12 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/audience"
+	"github.com/ddq-io/ddq/actors/forecast"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/actors/workflow/graph"
+	"github.com/ddq-io/ddq/api/service/quota"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -23,7 +27,8 @@ type Schedules struct {
 	topics    Topics
 	tasks     Tasks
 	audiences Audiences
-	quota     quota
+	forecasts Forecasts
+	quota     quota.Quota
 }
 
 // Topics are those to look in: one by name, or all where it is empty.
@@ -33,6 +38,11 @@ type Topics func(ctx context.Context, name string) ([]store.Topic, *problem.Erro
 type Tasks interface {
 	// Check checks what a task brings, as an enqueue does.
 	Check(t *store.Task, expireAfter time.Duration) *problem.Error
+	// CheckFlow checks a workflow that a schedule starts as a submit does; the ids have so many
+	// bytes. at is before the names of its fields.
+	CheckFlow(at string, d *graph.Definition, home string, id int) *problem.Error
+	// FitsFlow refuses one of which the topic takes not all tasks.
+	FitsFlow(at string, d *graph.Definition, topic *store.Topic) *problem.Error
 	// Cancel has the worker of a task end it, or deletes the task when none has it.
 	Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error
 	// Admit begins the admission of a call's tasks.
@@ -52,11 +62,23 @@ type Admission interface {
 type Audiences interface {
 	// CheckTarget refuses an audience that does not exist, or does not have the kind.
 	CheckTarget(ctx context.Context, audience, kind string) error
+	// Preview says what a run would do that is ordered so.
+	Preview(ctx context.Context, o audience.Order) (audience.Preview, error)
+}
+
+// Forecasts is what is to come.
+type Forecasts interface {
+	// Collision returns the second in which most is due beyond what the topic lets through,
+	// of those of the next runs of a schedule; nil: there is none. Hurried: it may be left out.
+	Collision(ctx context.Context, m *forecast.Meeting, hurried bool) (*forecast.Collision, *problem.Error)
 }
 
 // New returns the use cases of schedules of a node.
-func New(node *actors.Node, topics Topics, tasks Tasks, audiences Audiences) *Schedules {
-	return &Schedules{node: node, cells: node.Cells(), limits: &node.Config().Limits, topics: topics, tasks: tasks, audiences: audiences}
+func New(node *actors.Node, topics Topics, tasks Tasks, audiences Audiences, forecasts Forecasts) *Schedules {
+	return &Schedules{
+		node: node, cells: node.Cells(), limits: &node.Config().Limits,
+		topics: topics, tasks: tasks, audiences: audiences, forecasts: forecasts,
+	}
 }
 
 // located is a schedule and where it was read.

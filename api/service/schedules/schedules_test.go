@@ -234,7 +234,8 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 		n := scheduled("spread", cron("*/2 * * * *"))
 		n.Jitter = 20 * time.Second
 		put(t, s, n)
-		_, list, err := s.Schedules.PreviewExisting(t.Context(), "", "spread", schedules.PreviewRange{Count: 4})
+		preview, err := s.Schedules.PreviewExisting(t.Context(), "", "spread", schedules.PreviewRange{Count: 4})
+		list := preview.Occurrences
 		if err != nil || len(list) != 4 {
 			t.Fatalf("%v, %v", list, err)
 		}

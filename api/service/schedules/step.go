@@ -43,18 +43,27 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	if err != nil {
 		return nil, schedule.Effects{}, problem.FromStore(err)
 	}
-	after, out := schedule.Step(at.Schedule, event, schedule.Env{
+	events, taken, e := s.told(ctx, at)
+	if e != nil {
+		return nil, schedule.Effects{}, e
+	}
+	after, out := schedule.StepAll(at.Schedule, append(events, event), schedule.Env{
 		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: at.topic.EnqueuePaused, Place: s.placer(at.topic.Name),
 	})
-	if out.RunOpen != "" {
-		return nil, out, errRunOpen(at.Name, out.RunOpen)
+	after.Taken = taken
+	if refused := refusal(at.Name, &out); refused != nil {
+		changed, e := s.changed(ctx, at)
+		if changed || e != nil {
+			return nil, out, e
+		}
+		return nil, out, refused
 	}
 	c, err := schedule.Commit(after, &out, at.cell.Version, at.topic, now)
 	if err != nil {
 		return nil, out, problem.Bug(err)
 	}
 	if len(c.Puts[0].Body) > schedule.MaxBody {
-		return nil, out, problem.BadField("task", "BAD_SCHEDULE", "the schedule has %d bytes; at most %d are allowed", len(c.Puts[0].Body), schedule.MaxBody)
+		return nil, out, problem.BadField(runField(after), "BAD_SCHEDULE", "the schedule has %d bytes; at most %d are allowed", len(c.Puts[0].Body), schedule.MaxBody)
 	}
 	schedule.Nudge(&c, now)
 	done, e := s.commit(ctx, at, &c)
@@ -67,6 +76,46 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		next.table = edit.Table
 	}
 	return &next, out, nil
+}
+
+// changed reports whether a schedule is another one than was read. Then its owner may have taken
+// what was told of an end out of the in-box before that was read.
+func (s *Schedules) changed(ctx context.Context, at *located) (bool, *problem.Error) {
+	cells, err := s.cells.Cells(ctx, at.shard.For(at.topic.Life), []store.CellID{at.cell.ID})
+	if err != nil {
+		return false, problem.FromStore(err)
+	}
+	return cells[0].Version != at.cell.Version, nil
+}
+
+// toldPage is how many parcels are read at a time.
+const toldPage = 256
+
+// told returns what lies in the in-box for a schedule with open runs, and how far that goes.
+// Which of them have ended decides what becomes of occurrences, and of a trigger.
+func (s *Schedules) told(ctx context.Context, at *located) (events []schedule.Event, taken int64, _ *problem.Error) {
+	taken = at.Taken
+	if len(at.Open) == 0 {
+		return nil, taken, nil
+	}
+	for after, more := at.Taken, true; more; {
+		parcels, err := s.cells.Parcels(ctx, at.shard.For(at.topic.Life), store.InBox, after, toldPage)
+		if err != nil {
+			return nil, 0, problem.FromStore(err)
+		}
+		for i := range parcels {
+			p := &parcels[i]
+			if after = p.Number; p.To != at.cell.ID {
+				continue
+			}
+			taken = p.Number
+			if e := schedule.Told(p); e != nil {
+				events = append(events, e)
+			}
+		}
+		more = len(parcels) == toldPage
+	}
+	return events, taken, nil
 }
 
 var errUnexpected = errors.New("a commit has an outcome that none of a schedule has")
@@ -89,10 +138,12 @@ func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (b
 	}
 	switch r := results[0]; r.Status {
 	case store.OK:
-		return true, s.tell(ctx, at, c, stamp)
+		s.tell(ctx, at, c, stamp)
+		return true, nil
 	case store.Stale:
 		if schedule.Landed(c, &r) {
-			return true, s.tell(ctx, at, c, stamp)
+			s.tell(ctx, at, c, stamp)
+			return true, nil
 		}
 		return false, nil
 	case store.WrongState: // a worker has a run that was to be taken back
@@ -107,27 +158,10 @@ func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (b
 
 // tell has the owner look at the schedule at once, and at the tasks that came and went. It
 // is a hint: nothing is lost with it but time.
-func (s *Schedules) tell(ctx context.Context, at *located, c *store.Commit, stamp store.Stamp) *problem.Error {
-	ref, err := s.node.Topics().Open(ctx, at.topic.Name, false)
-	if err != nil {
-		return nil
+func (s *Schedules) tell(ctx context.Context, at *located, c *store.Commit, stamp store.Stamp) {
+	if ref, err := s.node.Topics().Open(ctx, at.topic.Name, false); err == nil {
+		ref.Committed(at.shard.N, c, stamp)
 	}
-	if len(c.Adds) > 0 {
-		made := make([]store.Entry, len(c.Adds))
-		for i, t := range c.Adds {
-			made[i] = store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits}
-		}
-		ref.Pending(at.shard.N, stamp.Seq, made...)
-	}
-	ref.CellsChanged(at.shard.N)
-	if len(c.Removes) > 0 {
-		gone := make([]string, len(c.Removes))
-		for i, r := range c.Removes {
-			gone[i] = r.ID
-		}
-		ref.Deleted(at.shard.N, gone...)
-	}
-	return nil
 }
 
 // placer says where a task with slack is needed least.

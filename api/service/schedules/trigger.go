@@ -19,7 +19,7 @@ type Trigger struct {
 // Triggered is what a trigger made.
 type Triggered struct {
 	Topic    string
-	ID       string // of the task; empty: it waits, or is a repeat whose run is over
+	ID       string // of the task or the workflow; empty: it waits, or is a repeat whose run is over
 	Waiting  bool
 	Repeated bool
 }
@@ -85,12 +85,12 @@ func triggered(s *schedule.Schedule, out *schedule.Effects, request string) (id 
 	is := func(o schedule.Occurrence) bool { return o.Origin == schedule.ByTrigger && o.N == n }
 	for _, m := range out.Make {
 		if is(m.Occurrence) {
-			return m.ID, false
+			return s.RunID(m.Run), false
 		}
 	}
 	for _, r := range s.Open {
 		if is(r.Occurrence) {
-			return s.ID(r.Occurrence), false
+			return s.RunID(r), false
 		}
 	}
 	for _, o := range s.Waiting {

@@ -28,7 +28,10 @@ import (
 type Fleet struct {
 	*testing.T
 	Store *memstore.Store
-	Off   map[string]time.Duration // how far the nodes' own clocks are ahead, by name
+	Off   map[string]time.Duration // how far the nodes' own clocks are ahead, by name; set before Join
+
+	// Horizon is that of the nodes, by name; set before Join.
+	Horizon map[string]time.Duration
 
 	Mu      sync.Mutex
 	Nodes   map[string]*Node
@@ -73,7 +76,7 @@ func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)
 func (f *Fleet) Join(name string) *Node {
 	f.Helper()
 	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, cellStore: f.Store}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
-	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}}, n.Store, Discard(), n.registry)
+	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name]}, n.Store, Discard(), n.registry)
 	node.Clock().ShiftBase(-f.Off[name])
 	node.Join(n, n)
 	n.Upkeep = upkeep.New(node)
@@ -249,7 +252,7 @@ func (n *Node) Notify(to fleet.Member, notice fleet.Notice) {
 		n.fleet.Mu.Lock()
 		n.fleet.notices++
 		n.fleet.Mu.Unlock()
-		other.Sys.Node().Notified(notice)
+		other.Sys.Node().Peer().Notified(notice)
 	}
 }
 
@@ -260,15 +263,15 @@ func (n *Node) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus,
 	if other == nil {
 		return fleet.PeerStatus{}, errors.New("unreachable")
 	}
-	return other.Sys.Node().DescribePeer(ctx)
+	return other.Sys.Node().Peer().Describe(ctx)
 }
 
 func (n *Node) Drain(_ context.Context, to fleet.Member, draining bool) error {
-	return n.reach(to.Name).Sys.Node().DrainPeer(draining)
+	return n.reach(to.Name).Sys.Node().Peer().Drain(draining)
 }
 
 func (n *Node) Release(ctx context.Context, to fleet.Member, s store.Shard) error {
-	return n.reach(to.Name).Sys.Node().ReleasePeerShard(ctx, s)
+	return n.reach(to.Name).Sys.Node().Peer().ReleaseShard(ctx, s)
 }
 
 func (n *Node) Subscribe(to fleet.Member, o subscription.Options, l fleet.Link) fleet.RemoteSubscription {

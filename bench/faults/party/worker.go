@@ -61,6 +61,14 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	if t.Topic == plan.Laned {
 		return nil
 	}
+	switch {
+	case t.Topic == plan.Scheduled:
+		return h.run(ctx, t)
+	case t.Step != nil:
+		return h.step(ctx, t)
+	case t.Topic == plan.Flowed || t.Topic == plan.Next:
+		return h.link(ctx, t)
+	}
 	took := time.Duration(plan.Draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
 	if t.Topic == plan.Capped {
 		took = time.Duration(plan.Draw(h.c.Seed, t.ID, "work")) % (2 * plan.CappedWork)
@@ -83,6 +91,20 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
 		return err
 	}
+	return h.fail(t, f)
+}
+
+// run works at a run of a schedule.
+func (h *hands) run(ctx context.Context, t worker.Task) error {
+	name := plan.RunName(t.Run.Schedule, t.Run.Occurrence.Sub(h.c.Start))
+	if err := h.spend(ctx, max(plan.Lasts(h.c.Seed, name), time.Until(time.Unix(0, h.hung.Load())))); err != nil {
+		return err
+	}
+	return h.fail(t, h.c.Mix.FateOf(h.c.Seed, name))
+}
+
+// fail ends a task as its fate is.
+func (h *hands) fail(t worker.Task, f plan.Fate) error {
 	switch first := t.Attempt == 1; {
 	case f == plan.Nacked && first:
 		return errPlanned

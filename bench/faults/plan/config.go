@@ -12,4 +12,10 @@ type Config struct {
 	Rate   float64 // tasks a second
 	Herd   int     // more tasks, all due HerdAt from the start
 	HerdAt time.Duration
+
+	Workflows  int           // of all shapes
+	Chains     int           // of tasks that acks enqueue
+	Schedules  int           // with all policies
+	Midnight   int           // more of them, with an occurrence each, MidnightAt from the start
+	MidnightAt time.Duration // whole seconds
 }

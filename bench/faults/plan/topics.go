@@ -17,8 +17,12 @@ const (
 // Topics are all of them.
 func Topics() []string { return []string{Plain, Capped, Rated, Kept} }
 
-// AllTopics are the topics of a round, and that of the backlog.
-func AllTopics() []string { return append(Topics(), Laned) }
+// AllTopics are the topics of a round, that of the backlog, that of the schedules and those of the
+// workflows.
+func AllTopics() []string { return append(Topics(), Laned, Scheduled, Flowed, Next) }
+
+// Scheduled is the topic of the schedules. It keeps their runs when they are done.
+const Scheduled = "faults-scheduled"
 
 // The shares of tasks that are of a topic with policies, per mille, and how many keys
 // they have.

@@ -21,7 +21,7 @@ type audienceCommands struct{ *session.Session }
 func AudienceCommand(parent *session.Session) *cobra.Command {
 	a := audienceCommands{parent}
 	return session.Group("audience", "Keep recipients, each of whom gets a task of a schedule",
-		a.create(), a.importFile(), a.put(), a.get(), a.remove(), a.recipients(), a.describe(), a.list(), a.delete())
+		a.create(), a.importFile(), a.put(), a.get(), a.remove(), a.recipients(), a.describe(), a.list(), a.preview(), a.runs(), a.cancelRun(), a.delete())
 }
 
 // audienceView is an audience in JSON.
@@ -192,19 +192,9 @@ func (a audienceCommands) recipients() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := a.Listing("id", "zone", "disabled", "quiet", "on", "off")
 			err := a.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				n := 0
-				for r, err := range s.ListRecipients(ctx, args[0], zone) {
-					if err != nil {
-						return err
-					}
-					if err := out.Add(r, terminal.Printable(r.ID), r.Zone, r.Disabled, quietText(&r), strings.Join(r.On, ", "), strings.Join(r.Off, ", ")); err != nil {
-						return err
-					}
-					if n++; n == limit {
-						break
-					}
-				}
-				return nil
+				return terminal.Each(s.ListRecipients(ctx, args[0], zone), limit, func(r client.Recipient) error {
+					return out.Add(r, terminal.Printable(r.ID), r.Zone, r.Disabled, quietText(&r), strings.Join(r.On, ", "), strings.Join(r.Off, ", "))
+				})
 			})
 			return out.End(err, "No recipients.")
 		},
@@ -260,16 +250,10 @@ func (a audienceCommands) list() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := a.Listing("name", "kinds", "fallback zone", "created")
 			err := a.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				for found, err := range s.ListAudiences(ctx) {
-					if err != nil {
-						return err
-					}
+				return terminal.Each(s.ListAudiences(ctx), 0, func(found client.Audience) error {
 					v := viewAudience(&found)
-					if err := out.Add(v, v.Name, v.kindsText(), v.FallbackZone, v.CreateTime); err != nil {
-						return err
-					}
-				}
-				return nil
+					return out.Add(v, v.Name, v.kindsText(), v.FallbackZone, v.CreateTime)
+				})
 			})
 			return out.End(err, "No audiences.")
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // calendarCommands are those of ddq calendar.
@@ -71,15 +72,9 @@ func (c calendarCommands) list() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("name", "days", "yearly", "weekdays", "spans")
 			err := c.Call(cmd, func(ctx context.Context, from *client.Client) error {
-				for found, err := range from.ListCalendars(ctx) {
-					if err != nil {
-						return err
-					}
-					if err := out.Add(found, found.Name, len(found.Days), len(found.Yearly), strings.Join(found.Weekdays, " "), len(found.Spans)); err != nil {
-						return err
-					}
-				}
-				return nil
+				return terminal.Each(from.ListCalendars(ctx), 0, func(found client.Calendar) error {
+					return out.Add(found, found.Name, len(found.Days), len(found.Yearly), strings.Join(found.Weekdays, " "), len(found.Spans))
+				})
 			})
 			return out.End(err, "No calendars.")
 		},

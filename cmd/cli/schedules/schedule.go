@@ -1,8 +1,8 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +20,7 @@ type scheduleCommands struct{ *session.Session }
 func ScheduleCommand(parent *session.Session) *cobra.Command {
 	s := scheduleCommands{parent}
 	return session.Group("schedule", "Make tasks by a timetable: cron, intervals, instants",
-		s.put(), s.list(), s.describe(), s.preview(), s.pause(), s.resume(), s.trigger(), s.backfill(), s.delete(), s.apply())
+		s.put(), s.list(), s.describe(), s.preview(), s.pause(), s.resume(), s.trigger(), s.backfill(), s.delete(), s.apply(), s.dryRun())
 }
 
 const anyScheduleTopic = "topic of the schedule (default: look in every topic)"
@@ -68,10 +68,15 @@ type putView struct {
 	Outcome  string `json:"outcome"`
 	Version  int64  `json:"version"`
 	NextTime string `json:"next_time,omitempty"`
+
+	Warnings []client.DueWarning `json:"warnings,omitempty"`
 }
 
 func (s scheduleCommands) sayPut(of client.Schedule, done client.SchedulePut) error {
-	v := putView{of.Topic, of.Name, done.Outcome.String(), done.Version, terminal.Clock(done.Next)}
+	v := putView{of.Topic, of.Name, done.Outcome.String(), done.Version, terminal.Clock(done.Next), done.Warnings}
+	if s.Output != terminal.FormatJSON {
+		defer warn(s.Session, done.Warnings)
+	}
 	next := ""
 	if v.NextTime != "" {
 		next = ", next " + v.NextTime + untilText(done.Next)
@@ -103,20 +108,10 @@ func (s scheduleCommands) list() *cobra.Command {
 			}
 			out := s.Listing("topic", "name", "when", "state", "next", "last run")
 			err = s.Call(cmd, func(ctx context.Context, from *client.Client) error {
-				n := 0
-				for found, err := range from.ListSchedules(ctx, f) {
-					if err != nil {
-						return err
-					}
+				return terminal.Each(from.ListSchedules(ctx, f), limit, func(found client.ScheduleStatus) error {
 					v := viewScheduleStatus(&found)
-					if err := out.Add(v, v.Topic, v.Name, v.when(), v.State, terminal.OrElse(v.NextTime, "none"), v.lastRun()); err != nil {
-						return err
-					}
-					if n++; n == limit {
-						break
-					}
-				}
-				return nil
+					return out.Add(v, v.Topic, v.Name, v.when(), v.State, cmp.Or(v.NextTime, "none"), v.lastRun())
+				})
 			})
 			return out.End(err, "No schedules.")
 		},
@@ -181,7 +176,7 @@ func (s scheduleCommands) setPaused(use, short, done string,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Call(cmd, func(ctx context.Context, to *client.Client) error {
-				found, err := call(to, ctx, topic, args[0], terminal.OrElse(by, environment(s.Environ, "USER")), note)
+				found, err := call(to, ctx, topic, args[0], cmp.Or(by, s.User()), note)
 				if err != nil {
 					return err
 				}
@@ -241,9 +236,9 @@ func triggeredText(t client.Triggered) string {
 	case t.Repeated && t.ID == "":
 		return "triggered before; that run is over"
 	case t.Repeated:
-		return fmt.Sprintf("triggered before, task %s", t.ID)
+		return "triggered before, " + runName(t.ID)
 	}
-	return fmt.Sprintf("triggered, task %s", t.ID)
+	return "triggered, " + runName(t.ID)
 }
 
 type deletedScheduleView struct {

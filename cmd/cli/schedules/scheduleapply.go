@@ -31,6 +31,8 @@ type scheduleDiff struct {
 	After   []string `json:"after,omitempty"`  // and those that come
 	Applied bool     `json:"applied"`
 
+	Warnings []client.DueWarning `json:"warnings,omitempty"`
+
 	schedule client.Schedule
 	version  int64
 }
@@ -116,9 +118,11 @@ func (s scheduleCommands) compare(ctx context.Context, at *client.Client, wanted
 			return nil, err
 		}
 		if d.Action != "none" {
-			if _, err := at.PreviewSchedule(ctx, wanted[i], client.PreviewRange{Count: 1}); err != nil {
+			p, err := at.PreviewSchedule(ctx, wanted[i], client.PreviewRange{Count: 1})
+			if err != nil {
 				return nil, fmt.Errorf("schedule %s of topic %s: %w", d.Name, d.Topic, err)
 			}
+			d.Warnings = p.Warnings
 		}
 		diffs = append(diffs, d)
 	}
@@ -222,5 +226,6 @@ func (s scheduleCommands) showDiffs(diffs []scheduleDiff) {
 		for _, line := range d.After {
 			fmt.Fprintf(s.Err, "  + %s\n", terminal.Printable(line))
 		}
+		warn(s.Session, d.Warnings)
 	}
 }

@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,7 +14,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/cmd/cli/session"
-	"github.com/ddq-io/ddq/cmd/cli/terminal"
+	"github.com/ddq-io/ddq/cmd/cli/workflowfile"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -31,7 +32,7 @@ func readSchedules(text []byte) ([]client.Schedule, error) {
 	}
 	list, ok := file["schedules"].([]any)
 	if !ok || len(file) != 1 {
-		return nil, fmt.Errorf("want one list called schedules, and found %s", terminal.OrElse(strings.Join(slices.Sorted(maps.Keys(file)), ", "), "nothing"))
+		return nil, fmt.Errorf("want one list called schedules, and found %s", cmp.Or(strings.Join(slices.Sorted(maps.Keys(file)), ", "), "nothing"))
 	}
 	all := make([]client.Schedule, len(list))
 	seen := make(map[string]bool)
@@ -40,8 +41,9 @@ func readSchedules(text []byte) ([]client.Schedule, error) {
 		if !ok {
 			return nil, fmt.Errorf("schedule %d is no list of names and values", i+1)
 		}
+		name := fields["name"]
 		if all[i], err = readSchedule(fields); err != nil {
-			return nil, fmt.Errorf("schedule %d (%v): %w", i+1, fields["name"], err)
+			return nil, fmt.Errorf("schedule %d (%v): %w", i+1, name, workflowfile.At(strings.Split(string(text), "\n"), err))
 		}
 		key := all[i].Topic + "/" + all[i].Name
 		if seen[key] {
@@ -71,6 +73,10 @@ func readSchedule(fields map[string]any) (s client.Schedule, err error) {
 	if err := readBackoffText(fields); err != nil {
 		return s, err
 	}
+	flow, err := takeWorkflow(fields)
+	if err != nil {
+		return s, err
+	}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return s, err
@@ -81,7 +87,10 @@ func readSchedule(fields map[string]any) (s client.Schedule, err error) {
 	if err := decoder.Decode(&v); err != nil {
 		return s, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	return v.schedule()
+	if s, err = v.schedule(); err == nil {
+		err = giveWorkflow(&s, flow)
+	}
+	return s, err
 }
 
 // readBackoffText takes a backoff as --backoff does.
@@ -156,7 +165,7 @@ func (v *templateView) task() client.Task {
 // lines are what a schedule says, a name and a value each, with the defaults that the server
 // fills in.
 func (v scheduleView) lines() []string {
-	v.Overlap, v.CatchUp = terminal.OrElse(dashed(v.Overlap), "skip"), terminal.OrElse(v.CatchUp, client.CatchUpLast.String())
+	v.Overlap, v.CatchUp = cmp.Or(dashed(v.Overlap), "skip"), cmp.Or(v.CatchUp, client.CatchUpLast.String())
 	if v.Overlap == "unknown" {
 		v.Overlap = "skip"
 	}

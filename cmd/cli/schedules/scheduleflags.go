@@ -22,6 +22,7 @@ type scheduleFlags struct {
 	at                   []string
 	from, start, end     string
 	payload, payloadFile string
+	workflowFile         string
 	overlap, catchUp     string
 	target               targetFlags
 	maxRetries, history  int
@@ -36,7 +37,7 @@ func (f *scheduleFlags) flags(fs *pflag.FlagSet) {
 	node.DurationVar(fs, &f.asked.Every, "every", 0, "when: an interval, such as 10m")
 	fs.StringVar(&f.from, "from", "", "what --every counts from: start, which is that of the schedule (default), or end, that of the run before")
 	fs.StringArrayVar(&f.at, "at", nil, "when: an instant, RFC 3339 such as 2030-01-31T09:00:00Z; may be repeated")
-	fs.StringVar(&f.asked.Zone, "zone", "", "time zone of --cron, such as Europe/Berlin (default UTC)")
+	fs.StringVar(&f.asked.Zone, "zone", "", "time zone of --cron, such as Europe/Berlin, or recipient, the zone of each of an --audience (default UTC)")
 	fs.StringVar(&f.start, "start", "", "no run before that: RFC 3339; --every counts from it")
 	fs.StringVar(&f.end, "end", "", "no run after that: RFC 3339")
 	fs.StringArrayVar(&f.asked.Calendars, "calendar", nil, "skip what falls into this calendar, see ddq calendar; may be repeated")
@@ -44,6 +45,7 @@ func (f *scheduleFlags) flags(fs *pflag.FlagSet) {
 
 	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
 	fs.StringVar(&f.payloadFile, "payload-file", "", "file with what the worker gets; - is stdin")
+	fs.StringVar(&f.workflowFile, "workflow-file", "", "in place of a task: file of the workflow that a run is, see ddq workflow submit; - is stdin")
 	fs.StringToStringVar(&f.asked.Task.Attributes, "attr", nil, "attributes of the tasks: --attr tenant=acme --attr kind=invoice")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
 	node.DurationVar(fs, &f.asked.Task.VisibilityTimeout, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
@@ -103,7 +105,22 @@ func (f *scheduleFlags) schedule(fs *pflag.FlagSet, name string, in io.Reader) (
 		}
 		s.Task.Payload = payload
 	}
-	return s, nil
+	return s, f.workflow(&s, in)
+}
+
+// workflow reads the workflow that a run is, if it is one.
+func (f *scheduleFlags) workflow(s *client.Schedule, in io.Reader) error {
+	if f.workflowFile == "" {
+		return nil
+	}
+	text, err := terminal.ReadAll(in, f.workflowFile)
+	if err != nil {
+		return fmt.Errorf("workflow: %w", err)
+	}
+	if err := readFlow(s, f.workflowFile, text); err != nil {
+		return session.Usagef("%v", err)
+	}
+	return nil
 }
 
 // words reads the flags that take one of a few words.
@@ -176,16 +193,6 @@ func parseFrom(text string) (fromEnd bool, err error) {
 
 // dashed is a word of the wire as the command line spells it.
 func dashed(word string) string { return strings.ReplaceAll(word, "_", "-") }
-
-// environment is the value of a variable; empty when there is none.
-func environment(environ []string, name string) string {
-	for _, entry := range environ {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
 
 // clocks writes instants as JSON output has them.
 func clocks(all []time.Time) []string {

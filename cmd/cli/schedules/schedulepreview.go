@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -49,11 +50,11 @@ func (s scheduleCommands) preview() *cobra.Command {
 			}
 			r := client.PreviewRange{From: from.at, To: to.at, Count: count}
 			return s.Call(cmd, func(ctx context.Context, of *client.Client) error {
-				_, list, err := of.PreviewExisting(ctx, topic, args[0], r)
+				p, err := of.PreviewExisting(ctx, topic, args[0], r)
 				if err != nil {
 					return err
 				}
-				return s.printPreview(list)
+				return s.printPreview(&p)
 			})
 		},
 	}
@@ -67,25 +68,30 @@ func (s scheduleCommands) preview() *cobra.Command {
 
 // previewNew shows what a schedule would do that is not put.
 func (s scheduleCommands) previewNew(ctx context.Context, of *client.Client, schedule client.Schedule) error {
-	list, err := of.PreviewSchedule(ctx, schedule, client.PreviewRange{})
+	p, err := of.PreviewSchedule(ctx, schedule, client.PreviewRange{})
 	if err != nil {
 		return err
 	}
-	return s.printPreview(list)
+	return s.printPreview(&p)
 }
 
-func (s scheduleCommands) printPreview(list []client.Previewed) error {
+func (s scheduleCommands) printPreview(p *client.Preview) error {
 	out := s.Listing("local time", "occurrence", "due", "skipped")
-	for _, o := range list {
+	for _, o := range p.Occurrences {
 		due := ""
 		if !o.Due.Equal(o.Occurrence) {
-			due = terminal.OrElse(terminal.Clock(o.Due), "known once it is put")
+			due = cmp.Or(terminal.Clock(o.Due), "known once it is put")
 		}
 		if err := out.Add(o, localText(o.Local), terminal.Clock(o.Occurrence), due, dashed(o.Skipped.String())); err != nil {
 			return err
 		}
 	}
-	return out.End(nil, "No run is to come.")
+	err := out.End(nil, "No run is to come.")
+	warn(s.Session, p.Warnings)
+	if err == nil && p.Audience != nil && s.Output != terminal.FormatJSON {
+		err = audienceCommands(s).printPreview(p.Audience)
+	}
+	return err
 }
 
 // localText adds the day of the week to a local time.

@@ -19,12 +19,17 @@ type targetFlags struct {
 
 func (f *targetFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.asked.Name, "audience", "", "each recipient of this audience gets a task")
+	f.spreadFlags(fs)
+	fs.BoolVar(&f.asked.Rotate, "rotate", false, "another recipient is the first in each run")
+}
+
+// spreadFlags say what a run does with the recipients.
+func (f *targetFlags) spreadFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.asked.Kind, "kind", "", "kind of the audience that the tasks are of: who does not want it gets none")
 	node.DurationVar(fs, &f.asked.Window, "spread", 0, "spread the tasks of a run over so much time, each recipient at the same place in every run: up to 24h")
 	node.DurationVar(fs, &f.asked.Grain, "grain", 0, "places are multiples of it, such as 10s")
 	fs.Int64Var(&f.spreadFrom, "spread-from", 0, "fewer recipients go at once (default 100)")
 	fs.StringVar(&f.quiet, "quiet", "", "what becomes of a task that is due in quiet hours: defer (default), skip or ignore")
-	fs.BoolVar(&f.asked.Rotate, "rotate", false, "another recipient is the first in each run")
 }
 
 // fill gives a schedule its audience, if it has one.
@@ -37,14 +42,17 @@ func (f *targetFlags) fill(fs *pflag.FlagSet, s *client.Schedule) (err error) {
 		}
 		return nil
 	}
-	if f.asked.Quiet, err = parseQuiet(f.quiet); err != nil {
-		return err
-	}
+	s.Audience, err = f.target(fs)
+	return err
+}
+
+// target is what the flags say.
+func (f *targetFlags) target(fs *pflag.FlagSet) (_ *client.AudienceTarget, err error) {
 	if fs.Changed("spread-from") {
 		f.asked.SpreadFrom = &f.spreadFrom
 	}
-	s.Audience = &f.asked
-	return nil
+	f.asked.Quiet, err = parseQuiet(f.quiet)
+	return &f.asked, err
 }
 
 func parseQuiet(text string) (client.QuietPolicy, error) {

@@ -1,6 +1,8 @@
 package schedules
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -30,14 +32,15 @@ type scheduleView struct {
 	Calendars   []string `json:"calendars,omitempty"`
 	JitterMs    int64    `json:"jitter_ms,omitempty"`
 	templateView
-	Overlap            string `json:"overlap,omitempty"`
-	CatchUp            string `json:"catch_up,omitempty"`
-	GraceMs            int64  `json:"grace_ms,omitempty"`
-	WithinMs           int64  `json:"within_ms,omitempty"`
-	PauseAfterFailures int    `json:"pause_after_failures,omitempty"`
-	MaxRuns            int64  `json:"max_runs,omitempty"`
-	History            *int   `json:"history,omitempty"`
-	Untracked          bool   `json:"untracked,omitempty"`
+	Workflow           json.RawMessage `json:"workflow,omitempty"` // as the API has it
+	Overlap            string          `json:"overlap,omitempty"`
+	CatchUp            string          `json:"catch_up,omitempty"`
+	GraceMs            int64           `json:"grace_ms,omitempty"`
+	WithinMs           int64           `json:"within_ms,omitempty"`
+	PauseAfterFailures int             `json:"pause_after_failures,omitempty"`
+	MaxRuns            int64           `json:"max_runs,omitempty"`
+	History            *int            `json:"history,omitempty"`
+	Untracked          bool            `json:"untracked,omitempty"`
 	targetView
 	Labels map[string]string `json:"labels,omitempty"`
 }
@@ -67,7 +70,7 @@ func viewSchedule(s *client.Schedule) scheduleView {
 		GraceMs: s.Grace.Milliseconds(), WithinMs: s.Within.Milliseconds(), PauseAfterFailures: s.PauseAfterFailures, MaxRuns: s.MaxRuns,
 		History: s.History, Untracked: s.Untracked, Labels: s.Labels,
 	}
-	v.targetView = viewTarget(s.Audience)
+	v.targetView, v.Workflow = viewTarget(s.Audience), viewWorkflow(s.Workflow)
 	if s.EveryFromEnd {
 		v.From = "end"
 	}
@@ -165,7 +168,7 @@ func (v *scheduleStatusView) lastRun() string {
 
 // rows are what describe shows.
 func (v *scheduleStatusView) rows(s *client.ScheduleStatus) []table.Row {
-	rows := []table.Row{{"topic", v.Topic}, {"name", v.Name}, {"when", v.when()}, {"state", v.state()}, {"next", terminal.OrElse(v.NextTime+untilText(s.Next), "none")}}
+	rows := []table.Row{{"topic", v.Topic}, {"name", v.Name}, {"when", v.when()}, {"state", v.state()}, {"next", cmp.Or(v.NextTime+untilText(s.Next), "none")}}
 	if !s.Next.IsZero() {
 		rows = append(rows, localRow(v.Zone, s.Next)...)
 	}
@@ -176,7 +179,7 @@ func (v *scheduleStatusView) rows(s *client.ScheduleStatus) []table.Row {
 	t := &v.Totals
 	rows = append(rows, table.Row{"runs", fmt.Sprintf("%d made, %d done, %d failed, %d removed", t.Made, t.Done, t.Failed, t.Removed)})
 	for _, r := range v.OpenRuns {
-		rows = append(rows, table.Row{"open", terminal.Clock(r.Occurrence) + ", task " + r.ID})
+		rows = append(rows, table.Row{"open", terminal.Clock(r.Occurrence) + ", " + what(s) + " " + r.ID})
 	}
 	if v.Waiting > 0 {
 		rows = append(rows, table.Row{"waiting", v.Waiting})
@@ -187,7 +190,7 @@ func (v *scheduleStatusView) rows(s *client.ScheduleStatus) []table.Row {
 	for i := len(v.Runs) - 1; i >= 0; i-- {
 		rows = append(rows, table.Row{"run", runText(&v.Runs[i])})
 	}
-	return append(rows, table.Row{"version", v.Version}, table.Row{"payload", terminal.BytesText(s.Task.Payload)})
+	return append(rows, table.Row{"version", v.Version}, runRow(s))
 }
 
 // localRow is a time by the clock of a zone, if it is another one than UTC and known here.

@@ -17,9 +17,15 @@ func VariableOf(setting string) string {
 
 // LookupEnv returns the value of a setting in the environment, or "".
 func (c *Session) LookupEnv(name string) string {
-	key := VariableOf(name) + "="
+	return c.lookup(VariableOf(name))
+}
+
+// User is who calls, as the environment says; empty where it does not.
+func (c *Session) User() string { return c.lookup("USER") }
+
+func (c *Session) lookup(variable string) string {
 	for _, e := range slices.Backward(c.Environ) {
-		if v, ok := strings.CutPrefix(e, key); ok {
+		if v, ok := strings.CutPrefix(e, variable+"="); ok {
 			return v
 		}
 	}

@@ -26,6 +26,7 @@ type Session struct {
 	Timeout time.Duration // of one call
 	TLS     TLS
 	token   string // file of a token
+	keyring string // file of keys for payloads
 }
 
 // Flags adds the flags that all commands have.
@@ -70,7 +71,11 @@ func (c *Session) Connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := client.Dial(c.Addr, client.Config{TLS: secure, Token: token, Timeout: c.Timeout, MaxElapsed: noRepeats})
+	codec, err := c.Codec()
+	if err != nil {
+		return nil, err
+	}
+	s, err := client.Dial(c.Addr, client.Config{TLS: secure, Token: token, Timeout: c.Timeout, MaxElapsed: noRepeats, Codec: codec})
 	if err != nil {
 		return nil, Usagef("--addr %q: %v", c.Addr, err)
 	}

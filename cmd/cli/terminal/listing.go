@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 )
@@ -39,4 +40,22 @@ func (l *Listing) End(err error, none string) error {
 		return err
 	}
 	return l.t.writeTable(l.header, l.rows)
+}
+
+// Each calls add for each result up to a limit, or for all when that is 0, and ends with the first
+// error.
+func Each[T any](all iter.Seq2[T, error], limit int, add func(T) error) error {
+	n := 0
+	for v, err := range all {
+		if err != nil {
+			return err
+		}
+		if err := add(v); err != nil {
+			return err
+		}
+		if n++; n == limit {
+			break
+		}
+	}
+	return nil
 }

@@ -21,14 +21,6 @@ func Clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// OrElse returns s, or what stands in for it when it is empty.
-func OrElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
 // ByteCount writes a size for people.
 func ByteCount(n int64) string {
 	switch {

@@ -38,7 +38,8 @@ func Open(ctx context.Context, cfg Config, typeOf func(key string) string, log *
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{nodes: connect(cfg, t.copy()), apart: connectOnce(cfg, t), wait: w, typeOf: typeOf}
+	ids := newIdentities(log)
+	c := &Client{nodes: connect(cfg, t.copy(), ids), apart: connectOnce(cfg, t, ids), wait: w, typeOf: typeOf}
 	c.checker = &checker{nodes: c.nodes, wait: w, allowVolatile: cfg.AllowVolatile, log: log}
 	if err := c.checker.first(ctx); err != nil {
 		return nil, errors.Join(err, c.closeAll())
@@ -61,7 +62,21 @@ func (c *Client) closeAll() error { return errors.Join(c.nodes.close(), c.apart.
 func (c *Client) Info() store.Info {
 	info := *c.checker.info.Load()
 	info.ManyClocks = c.IsCluster()
+	info.Servers = c.nodes.ids.changes.Load()
 	return info
+}
+
+// Server returns who the server is that has a key, see store.Stamp: what is sent after that
+// is answered by this one, or by one that it does not name yet.
+func (c *Client) Server(ctx context.Context, key string) uint64 {
+	if c.nodes.one != nil {
+		return c.nodes.ids.of("")
+	}
+	node, err := c.nodes.of(ctx, key)
+	if err != nil {
+		return 0
+	}
+	return c.nodes.ids.of(node.Options().Addr)
 }
 
 // IsCluster reports whether the servers are a cluster.

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"cmp"
+	"crypto/tls"
 	"time"
 )
 
@@ -35,6 +36,10 @@ type Config struct {
 	// acknowledged tasks when it stops.
 	AllowVolatile bool
 
+	// TLS returns, for each connection of a rediss URL, whom it trusts and which certificate
+	// it shows, to a server of that name. Defaults to the authorities of the system and none.
+	TLS func(server string) *tls.Config
+
 	// PoolSize is the most connections kept open to each server. More let more calls run at
 	// once, though Redis works on one at a time. Defaults to 16.
 	PoolSize int
@@ -51,6 +56,15 @@ type Config struct {
 	// CheckEvery is the pause between checks of the servers' configuration, which
 	// Info reports. Defaults to 30s.
 	CheckEvery time.Duration
+}
+
+// secure returns what connections are encrypted with, of what the URL says; nil: they are not.
+func (c Config) secure(said *tls.Config) func() *tls.Config {
+	if said == nil || c.TLS == nil {
+		return func() *tls.Config { return said }
+	}
+	name := said.ServerName
+	return func() *tls.Config { return c.TLS(name) }
 }
 
 func (c Config) timeout() time.Duration { return cmp.Or(c.Timeout, 5*time.Second) }

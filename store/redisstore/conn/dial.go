@@ -14,9 +14,9 @@ import (
 // network works again a command arrives whose outcome was called unknown long
 // before: an add among them stores a task anew that was repeated elsewhere, and
 // done, meanwhile.
-func dialer(timeout time.Duration, secure *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	dial := redis.NewDialer(&redis.Options{DialTimeout: timeout, TLSConfig: secure})
+func dialer(timeout time.Duration, secure func() *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dial := redis.NewDialer(&redis.Options{DialTimeout: timeout, TLSConfig: secure()})
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err

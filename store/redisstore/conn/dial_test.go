@@ -14,7 +14,7 @@ func TestClosedConnectionsForgetWhatIsNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	client, err := dialer(time.Second, nil)(t.Context(), "tcp", l.Addr().String())
+	client, err := dialer(time.Second, Config{}.secure(nil))(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ type nodes struct {
 	// patience is how long a command that cannot have run is sent again, while
 	// another server takes over; 0 where none does.
 	patience time.Duration
+	ids      *identities
 
 	mu       sync.Mutex
 	closed   bool                     // guarded by mu
@@ -31,7 +32,7 @@ type nodes struct {
 }
 
 // connect makes the clients of the servers; nothing is sent yet.
-func connect(cfg Config, t target) *nodes {
+func connect(cfg Config, t target, ids *identities) *nodes {
 	logging.Disable() // of the library, to stderr: it returns everything as an error too
 	size := cmp.Or(cfg.PoolSize, 16)
 	dial, answer := cmp.Or(cfg.DialTimeout, 2*time.Second), cfg.timeout()
@@ -44,10 +45,10 @@ func connect(cfg Config, t target) *nodes {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dial, answer, answer
 		o.ReadBufferSize, o.WriteBufferSize = bufferSize, bufferSize
 		o.Protocol, o.DisableIdentity = 2, true
-		o.Dialer = dialer(dial, o.TLSConfig)
+		o.Dialer, o.OnConnect = dialer(dial, cfg.secure(o.TLSConfig)), ids.greet("")
 		client := redis.NewFailoverClient(o)
 		client.AddHook(markUnsent{})
-		return &nodes{one: client, patience: answer}
+		return &nodes{one: client, patience: answer, ids: ids}
 	case t.cluster != nil:
 		o := t.cluster
 		o.MaxRetries, o.MaxRedirects, o.DialerRetries, o.ContextTimeoutEnabled = -1, -1, 1, true
@@ -56,8 +57,8 @@ func connect(cfg Config, t target) *nodes {
 		o.ReadBufferSize, o.WriteBufferSize = bufferSize, bufferSize
 		o.Protocol, o.DisableIdentity, o.MaintNotificationsConfig = 2, true, quiet
 		o.ClusterStateReloadInterval = time.Second // by default it goes on failing for most of a minute
-		o.Dialer = dialer(dial, o.TLSConfig)
-		n := &nodes{patience: answer, others: make(map[string]*redis.Client)}
+		o.Dialer = dialer(dial, cfg.secure(o.TLSConfig))
+		n := &nodes{patience: answer, ids: ids, others: make(map[string]*redis.Client)}
 		o.NewClient = n.newClient
 		n.cluster = redis.NewClusterClient(o)
 		return n
@@ -69,15 +70,15 @@ func connect(cfg Config, t target) *nodes {
 	o.ReadBufferSize, o.WriteBufferSize = bufferSize, bufferSize
 	o.Protocol = 2 // scripts answer the same in both; no pushes to look out for
 	o.DisableIdentity, o.MaintNotificationsConfig = true, quiet
-	o.Dialer = dialer(dial, o.TLSConfig)
-	return &nodes{one: redis.NewClient(o)}
+	o.Dialer, o.OnConnect = dialer(dial, cfg.secure(o.TLSConfig)), ids.greet("")
+	return &nodes{one: redis.NewClient(o), ids: ids}
 }
 
 // connectOnce makes clients of their own, of one connection to each server. None is made
 // before something is sent.
-func connectOnce(cfg Config, t target) *nodes {
+func connectOnce(cfg Config, t target, ids *identities) *nodes {
 	cfg.PoolSize = 1
-	return connect(cfg, t)
+	return connect(cfg, t, ids)
 }
 
 // bufferSize is that of a connection in each direction.
@@ -88,6 +89,7 @@ func (n *nodes) newClient(o *redis.Options) *redis.Client {
 	n.mu.Lock()
 	n.template = *o
 	n.mu.Unlock()
+	o.OnConnect = n.ids.greet(o.Addr)
 	client := redis.NewClient(o)
 	client.AddHook(markUnsent{})
 	client.AddHook(hurryTopology{})
@@ -117,7 +119,7 @@ func (n *nodes) at(addr string) (*redis.Client, error) {
 	client, ok := n.others[addr]
 	if !ok {
 		o := n.template
-		o.Addr = addr
+		o.Addr, o.OnConnect = addr, n.ids.greet(addr)
 		client = redis.NewClient(&o)
 		client.AddHook(markUnsent{})
 		n.others[addr] = client

@@ -164,6 +164,9 @@ func parseURL(raw string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+	if p.query.Has("skip_verify") {
+		return target{}, errors.New("redis url: skip_verify is not taken: certificates of servers are always verified")
+	}
 	t := target{waitReplicas: -1}
 	if err := t.takeWait(p.query); err != nil {
 		return target{}, err

@@ -3,11 +3,12 @@
 --
 -- KEYS  those of a shard
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
---       twice; then for each task that has a result its position and the result;
+--       twice; then for each task that has a result its position and the result, and
+--       for each whose ack says something its position below 0 and that;
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, inbox, odd}; a task that is not odd is done
---   odd  {position, status}: already, stale, wrong state, not found
+--   odd  {position, status}: already, stale, wrong state, not found, no cell
 
 -- include owner.lua
 -- include call.lua
@@ -20,13 +21,22 @@ local records = redis.call('HMGET', RUNNING, unpack(ARGV, 3, n + 2))
 local has_notes = redis.call('HLEN', NOTES) > 0
 if has_notes then redis.call('HLEN', HISTORY) end
 local has_traits = redis.call('HLEN', TRAITS) > 0
-local odd = {}
+local results = #ARGV > n + 2 and {} or nil
+local hearers -- of what acks say: looked up if one says something
+for at = n + 3, #ARGV, 2 do
+  local i = tonumber(ARGV[at])
+  results[i] = ARGV[at + 1]
+  if i < 0 then hearers = hearers or cells_of and cells_of({unpack(ARGV, 3, n + 2)}) or {} end
+end
+local odd, mute = {}, {}
 for i = 1, n do
   local record = records[i]
-  if not record or sub(record, 1, 16) ~= sub(tokens, 16 * i - 15, 16 * i) then odd[#odd + 1] = i end
+  if not record or sub(record, 1, 16) ~= sub(tokens, 16 * i - 15, 16 * i) then odd[#odd + 1] = i
+  elseif hearers and results[-i] and not hearers[i] then
+    odd[#odd + 1] = i
+    mute[i] = true
+  end
 end
-local results = #ARGV > n + 2 and {} or nil
-for at = n + 3, #ARGV, 2 do results[tonumber(ARGV[at])] = ARGV[at + 1] end
 -- include finish_order.lua
 if #odd == 0 and ARGV[1] == '0' then
   local ids = (owner[5] or tells or has_traits) and {unpack(ARGV, 3, n + 2)} or {}
@@ -64,7 +74,8 @@ if #odd > 0 then
   for k, i in ipairs(odd) do
     local place, _, note = unpack(found[k])
     local status = WRONG_STATE
-    if place == PLACE_NONE then status = NOT_FOUND
+    if mute[i] then status = NO_CELL
+    elseif place == PLACE_NONE then status = NOT_FOUND
     elseif place == PLACE_RUNNING then status = STALE
     elseif place == PLACE_DONE and note and sub(note, 15, 30) == sub(tokens, 16 * i - 15, 16 * i) then status = ALREADY
     end
@@ -76,7 +87,7 @@ local ids, held, of = {}, {}, {} -- those that are not odd
 for i = 1, n do
   if records[i] then
     local k = #ids + 1
-    ids[k], held[k], of[k] = ARGV[2 + i], records[i], results and results[i]
+    ids[k], held[k], of[k], of[-k] = ARGV[2 + i], records[i], results and results[i], results and results[-i]
   end
 end
 if #ids == 0 then return {us, seq, inbox, odd} end

@@ -10,8 +10,8 @@
 --         put     id, version that it must have (-1: any), the cell behind its version as
 --                 cell.go has it, or empty: it is deleted
 --         hold    id, token
---         ack     id, token, retention ms, result
---         remove  id, 1 when it must be pending
+--         ack     id, token, retention ms, result, what it says or empty
+--         remove  id, 1 when it must be pending and have no attempt
 --         cancel  id
 --         add     id, due ms, record, cell that it tells or empty
 --         send    1 for the in-box or 2 for the out-box, and the parcel as parcel.go has it
@@ -21,7 +21,7 @@
 -- returns {us, seq, inbox, pended, odd}, -1 fenced, or -2 the shard is another topic's; a
 --   commit that is not odd was made
 --   odd  {position, status, id, cell}: stale (of a cell, and as it is stored, or false),
---        hold lost, wrong state, conflict (of a task), closed
+--        hold lost, no cell, wrong state, conflict (of a task), closed
 
 if ARGV[1] ~= '' and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include admit.lua
@@ -49,7 +49,7 @@ end
 local at = 8 + 2 * k
 local put_at, hold_at = at, at + 3 * puts
 local ack_at = hold_at + 2 * under
-local remove_at = ack_at + 4 * acks
+local remove_at = ack_at + 5 * acks
 local cancel_at = remove_at + 2 * removes
 local add_at = cancel_at + cancels
 local send_at = add_at + 4 * adds
@@ -98,17 +98,26 @@ for i = 1, puts do
 end
 
 local holds, tokens = column(hold_at, 2, under), column(hold_at + 1, 2, under)
-for i = 1, acks do holds[under + i], tokens[under + i] = ARGV[ack_at + 4 * i - 4], ARGV[ack_at + 4 * i - 3] end
+for i = 1, acks do holds[under + i], tokens[under + i] = ARGV[ack_at + 5 * i - 5], ARGV[ack_at + 5 * i - 4] end
 local records = #holds > 0 and redis.call('HMGET', RUNNING, unpack(holds)) or {}
 for i = 1, #holds do
   if not records[i] or sub(records[i], 1, 16) ~= tokens[i] then refuse(commit_of(puts + i), HOLD_LOST, holds[i]) end
+end
+local hearers -- of what acks say: looked up if one says something
+for i = 1, acks do
+  if ARGV[ack_at + 5 * i - 1] ~= '' then
+    hearers = hearers or cells_of({unpack(holds, under + 1, under + acks)}) or {}
+    if not hearers[i] then refuse(commit_of(puts + under + i), NO_CELL, holds[under + i]) end
+  end
 end
 
 local piece = puts + under + acks
 local removed = column(remove_at, 2, removes)
 local spots = removes > 0 and places(removed) or {}
 for i = 1, removes do
-  if ARGV[remove_at + 2 * i - 1] == '1' and spots[i][1] ~= PLACE_PENDING then refuse(commit_of(piece + i), WRONG_STATE, removed[i]) end
+  local place, _, note = unpack(spots[i])
+  local tried = note and #note >= 30 and take('>I4', note, 3) > 0
+  if ARGV[remove_at + 2 * i - 1] == '1' and (place ~= PLACE_PENDING or tried) then refuse(commit_of(piece + i), WRONG_STATE, removed[i]) end
 end
 
 piece = piece + removes + cancels
@@ -131,7 +140,7 @@ if owner[4] then -- see life.TakesSealed
   for i = 1, puts do
     local c, kind = commit_of(i), byte(cells[i])
     if olds[i] then changes[c] = true
-    elseif ARGV[put_at + 3 * i - 1] ~= '' and (kind == CELL_SCHEDULE or kind == CELL_WORKFLOW) then makes[c] = true
+    elseif ARGV[put_at + 3 * i - 1] ~= '' and (kind == CELL_SCHEDULE or kind == CELL_WORKFLOW and not cells[i]:find('/', 1, true)) then makes[c] = true
     end
   end
   for i = 1, adds do brings[commit_of(piece + i)] = true end
@@ -172,12 +181,14 @@ if acks > 0 then
   -- include finish.lua
   local groups = {}
   for i = 1, acks do
-    local retention = ARGV[ack_at + 4 * i - 2]
+    local retention = ARGV[ack_at + 5 * i - 3]
     if not bad[commit_of(puts + under + i)] then
       groups[retention] = groups[retention] or {{}, {}, {}}
-      local group, result = groups[retention], ARGV[ack_at + 4 * i - 1]
+      local group, result = groups[retention], ARGV[ack_at + 5 * i - 2]
       local n = #group[1] + 1
       group[1][n], group[2][n], group[3][n] = holds[under + i], records[under + i], result ~= '' and result or nil
+      local say = ARGV[ack_at + 5 * i - 1]
+      if say ~= '' then group[3][-n] = say end
     end
   end
   for retention, group in pairs(groups) do

@@ -1,5 +1,6 @@
 -- finish ends holds whose running records these are: the tasks are done, and deleted unless
--- they are to be kept for a while, in ms. results are by position, nil for none. It returns
+-- they are to be kept for a while, in ms. results are by position, nil for none, and what acks
+-- say is among them, by position below 0. It returns
 -- the attributes of tasks that are deleted. The caller says in has_notes and has_traits
 -- whether tasks of the shard have any, and has looked at every key.
 -- include remember.lua

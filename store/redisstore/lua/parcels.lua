@@ -5,10 +5,10 @@
 --   cells_of(ids) looks up which cells tasks tell: per task the cell or false, or nil when
 --     no task of the shard tells any
 --   add_parcel(parcel) notes a parcel
---   leave(cell, kind, id, reason, attempt, due, who, why, result) notes what the end of a
---     task leaves for its cell: a parcel, as parcel.go reads it
+--   leave(cell, kind, id, reason, attempt, due, who, why, result, say) notes what the end of a
+--     task leaves for its cell: a parcel, as parcel.go reads it; say is nil when the ack said nothing
 --   leave_done(ids, records, notes, results) notes what tasks that are done leave: these are
---     their running records and notes, and results by position
+--     their running records and notes, and results by position as in finish.lua
 --   post() writes what was noted; it is last, once everything else is written
 --   forget_tells(ids) is for tasks whose records are deleted
 local tells, past, cells_of, leave, leave_done, add_parcel, post, forget_tells
@@ -27,16 +27,17 @@ if owner[8] then
     if tells and #ids > 0 then redis.call('HDEL', TELLS, unpack(ids)) end
   end
   local parcels = {}
-  leave = function(cell, kind, id, reason, attempt, due, who, why, result)
-    parcels[#parcels + 1] = struct.pack('>BI2', kind, #cell) .. cell
+  leave = function(cell, kind, id, reason, attempt, due, who, why, result, say)
+    parcels[#parcels + 1] = struct.pack('>BI2', say and kind + 128 or kind, #cell) .. cell
       .. struct.pack('>BI4i8I2I2I4I4', reason, attempt, due, #id, #who, #why, #result) .. id .. who .. why .. result
+      .. (say and struct.pack('>I4', #say) .. say or '')
   end
   leave_done = function(ids, records, notes, results)
     for k, cell in ipairs(cells_of(ids)) do
       if cell and #records[k] >= 30 then
         local attempt, length = struct.unpack('>I4I2', records[k], 25)
         local who, due = string.sub(records[k], 31, 30 + length), tonumber(string.sub(records[k], 31 + length)) or 0
-        leave(cell, CHANGE_DONE, ids[k], 0, attempt, due, who, notes[k] and string.sub(notes[k], 31) or '', results[k] or '')
+        leave(cell, CHANGE_DONE, ids[k], 0, attempt, due, who, notes[k] and string.sub(notes[k], 31) or '', results[k] or '', results[-k])
       end
     end
   end

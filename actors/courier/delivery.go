@@ -1,0 +1,205 @@
+package courier
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// item is a parcel and the task that is in it.
+type item struct {
+	parcel *store.Parcel
+	task   *store.Task
+}
+
+// delivery brings tasks to one shard of a topic, in order of their numbers.
+type delivery struct {
+	*round
+	topic   *store.Topic
+	to      store.Shard
+	items   []item
+	arrived []int64
+}
+
+// tally is what a shard remembers of this one.
+type tally struct {
+	version, last int64
+}
+
+func (d *delivery) run(ctx context.Context) error {
+	for len(d.items) > 0 {
+		one := &d.items[0]
+		there, err := d.taken(ctx, one)
+		if err != nil {
+			return err
+		}
+		if there {
+			d.pass(1)
+			continue
+		}
+		what, err := d.besideOthers(ctx, one)
+		switch {
+		case err != nil:
+			return err
+		case what == free:
+			n := d.plain()
+			err = d.add(ctx, n, d.tasks(n))
+		case what == made:
+			err = d.add(ctx, 1, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass counts the first n as arrived.
+func (d *delivery) pass(n int) {
+	for _, it := range d.items[:n] {
+		d.arrived = append(d.arrived, it.parcel.Number)
+	}
+	d.items = d.items[n:]
+}
+
+// plain is how many of the items, from the first on, one commit makes.
+func (d *delivery) plain() int {
+	if place.Resharding(d.topic) {
+		return 1 // each is looked for in the former shards
+	}
+	ids := make(map[string]bool)
+	for i, it := range d.items {
+		if it.task.Key != nil || ids[it.task.ID] {
+			return max(i, 1)
+		}
+		ids[it.task.ID] = true
+	}
+	return len(d.items)
+}
+
+func (d *delivery) tasks(n int) []*store.Task {
+	tasks := make([]*store.Task, n)
+	for i := range tasks {
+		tasks[i] = d.items[i].task
+	}
+	return tasks
+}
+
+// taken reports whether the shard has taken an item before, or one that it went to before
+// there were newer ones.
+func (d *delivery) taken(ctx context.Context, it *item) (bool, error) {
+	for _, s := range place.Candidates(d.topic, it.parcel.To.Key()) {
+		known, err := d.tallyOf(ctx, s)
+		if err != nil || known.last >= it.parcel.Number {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func (d *delivery) tallyOf(ctx context.Context, s store.Shard) (*tally, error) {
+	if known := d.tallies[s]; known != nil {
+		return known, nil
+	}
+	cells, err := d.Store.Cells(ctx, s, []store.CellID{d.tallyID()})
+	if err != nil {
+		return nil, err
+	}
+	known := new(tally)
+	d.tallies[s] = known
+	return known, known.read(cells[0])
+}
+
+func (d *delivery) tallyID() store.CellID { return sent.Tally(d.ID, d.Topic.Life) }
+
+func (t *tally) read(c store.Cell) (err error) {
+	*t = tally{version: c.Version}
+	if c.Version != 0 {
+		t.last, err = strconv.ParseInt(string(c.Body), 10, 64)
+	}
+	return err
+}
+
+// add makes tasks of the first n items, and has the tally say that they are taken. Those that
+// are in the way of it are dealt with, and the rest is for another try.
+func (d *delivery) add(ctx context.Context, n int, tasks []*store.Task) error {
+	known, err := d.tallyOf(ctx, d.to)
+	if err != nil {
+		return err
+	}
+	last := d.items[n-1].parcel.Number
+	c := store.Commit{
+		Puts: []store.Put{{Cell: store.Cell{ID: d.tallyID(), Body: strconv.AppendInt(nil, last, 10)}, If: known.version}},
+		Adds: tasks,
+	}
+	done, err := d.commit(ctx, d.to, d.topic.Life, nil, c)
+	if err != nil {
+		return err
+	}
+	switch done.Status {
+	case store.OK:
+		*known = tally{known.version + 1, last}
+		d.note(d.to, done.seq, tasks)
+		d.pass(n)
+		return nil
+	case store.Stale: // a lost answer, or a former owner of this shard
+		was := known.last
+		err := known.read(done.Cell)
+		if err == nil && known.last > was {
+			d.note(d.to, done.seq, tasks) // a hint, if they were made by now
+		}
+		return err
+	case store.Conflict:
+		return d.meet(ctx, done.ID)
+	}
+	return store.ErrSealed
+}
+
+// note notes tasks that became pending.
+func (d *delivery) note(at store.Shard, seq int64, tasks []*store.Task) {
+	if len(tasks) == 0 {
+		return
+	}
+	m := Made{Shard: at, Seq: seq}
+	for _, t := range tasks {
+		m.Tasks = append(m.Tasks, store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits})
+	}
+	d.out.Made = append(d.out.Made, m)
+}
+
+// meet deals with a task whose id a live one has: it is that one, or it cannot be delivered.
+func (d *delivery) meet(ctx context.Context, id string) error {
+	_, found, err := d.Tasks.Get(ctx, d.to, []string{id})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(d.items, func(it item) bool { return it.task.ID == id })
+	if !found[0].State.Live() || i < 0 {
+		return nil // it has ended meanwhile
+	}
+	return d.settle(ctx, i, &found[0])
+}
+
+// settle takes an item out whose id a live task has.
+func (d *delivery) settle(ctx context.Context, i int, live *store.Snapshot) error {
+	it := d.items[i]
+	if live.Fingerprint != it.task.Fingerprint {
+		return d.reject(ctx, i, "ID_CONFLICT: another task has the id")
+	}
+	d.arrived = append(d.arrived, it.parcel.Number)
+	d.items = slices.Delete(d.items, i, i+1)
+	return nil
+}
+
+// reject keeps an item as undeliverable. It is forgotten in the out-box by that.
+func (d *delivery) reject(ctx context.Context, i int, why string) error {
+	if err := d.refuse(ctx, d.items[i].parcel, why); err != nil {
+		return err
+	}
+	d.items = slices.Delete(d.items, i, i+1)
+	return nil
+}

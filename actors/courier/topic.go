@@ -1,0 +1,99 @@
+package courier
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// destination is a topic that parcels go to.
+type destination struct {
+	*store.Topic        // nil: there is none
+	why          string // there is none
+	waits        bool   // it takes no task now
+}
+
+// toTopic delivers tasks to a topic, and returns the numbers of those that are to be forgotten.
+func (r *round) toTopic(ctx context.Context, topic string, parcels []store.Parcel) (arrived []int64, err error) {
+	d, err := r.destination(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if d.waits {
+		r.out.Waits = true
+		return nil, nil
+	}
+	var groups []*delivery
+	of := make(map[store.Shard]*delivery)
+	for i := range parcels {
+		p := &parcels[i]
+		if d.Topic == nil {
+			if err := r.refuse(ctx, p, d.why); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		t, err := sent.Task(p, d.Indexed)
+		if err == nil && len(t.Payload) > d.MaxPayload {
+			err = problem.BadField("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", len(t.Payload), d.MaxPayload)
+		}
+		if err != nil {
+			if err := r.refuse(ctx, p, err.Error()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		to := place.In(d.Topic, d.Active(), p.To.Key())
+		if of[to] == nil {
+			of[to] = &delivery{round: r, topic: d.Topic, to: to}
+			groups = append(groups, of[to])
+		}
+		of[to].items = append(of[to].items, item{p, t})
+	}
+	for _, g := range groups {
+		err := g.run(ctx)
+		arrived = append(arrived, g.arrived...)
+		if waits := errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrSealed); waits {
+			d.waits, r.out.Waits = true, true
+			return arrived, nil
+		}
+		if err != nil {
+			return arrived, err
+		}
+	}
+	return arrived, nil
+}
+
+// destination finds whether a topic takes tasks. A failure that passes is an error.
+func (r *round) destination(ctx context.Context, topic string) (*destination, error) {
+	if d := r.topics[topic]; d != nil {
+		return d, nil
+	}
+	d := new(destination)
+	t, e := r.TopicOf(ctx, topic)
+	switch {
+	case e == nil:
+		d.Topic, d.waits = t, t.EnqueuePaused
+	case e.Kind == problem.NotFound || e.Kind == problem.Invalid:
+		d.why = e.Reason + ": " + e.Message
+	default:
+		return nil, e
+	}
+	if d.Topic != nil && t.MaxBacklog > 0 && !d.waits {
+		stats, err := r.Counts(ctx, place.Shards(t))
+		if err != nil {
+			return nil, err
+		}
+		pending := int64(0)
+		for i := range stats {
+			pending += stats[i].Pending
+		}
+		d.waits = pending >= int64(t.MaxBacklog)
+	}
+	r.topics[topic] = d
+	return d, nil
+}

@@ -1,0 +1,235 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/ddq-io/ddq/actors/workflow"
+	"github.com/ddq-io/ddq/actors/workflow/graph"
+	"github.com/ddq-io/ddq/actors/workflow/refusal"
+	"github.com/ddq-io/ddq/store"
+)
+
+// tries is how often a workflow may change while a call is at it.
+const tries = 50
+
+// Submit stores a workflow, and makes the tasks that it begins with. The definition was checked.
+func (a *Access) Submit(ctx context.Context, topic *store.Topic, id string, d *graph.Definition) (Submitted, error) {
+	d = d.In(topic.Name)
+	if e := d.CheckSize(id); e != nil {
+		return Submitted{}, e
+	}
+	var replaced workflow.State
+	for range tries {
+		there, err := a.find(ctx, topic, id)
+		switch {
+		case isNotFound(err):
+			done, s, err := a.submit(ctx, topic, id, d)
+			if done || err != nil {
+				s.Replaced = replaced
+				return s, err
+			}
+			continue
+		case err != nil:
+			return Submitted{}, err
+		case there.Workflow.Def.Same(d):
+			return Submitted{Status: there.status(topic), Deduplicated: true}, nil
+		case there.Workflow.Phase.Open():
+			return Submitted{}, conflict(there.Workflow)
+		}
+		replaced = there.Workflow.State()
+		if err := a.Delete(ctx, topic, id); err != nil && !isNotFound(err) {
+			return Submitted{}, err
+		}
+	}
+	return Submitted{}, busy(id)
+}
+
+func conflict(w *workflow.Workflow) error {
+	return &refusal.Error{Reason: refusal.IDConflict, Field: "id", State: w.State().String(),
+		Message: fmt.Sprintf("workflow %q exists with another definition and is %s", w.ID, w.State())}
+}
+
+// submit stores a workflow where there is none. It reports false when there is one by now.
+func (a *Access) submit(ctx context.Context, topic *store.Topic, id string, d *graph.Definition) (bool, Submitted, error) {
+	shard := workflow.Shards(topic, id)[0]
+	now := a.Node.NowAt(shard)
+	w, out := workflow.Submit(id, rand.Uint64(), d, envAt(topic, now))
+	made, cell, err := a.commit(ctx, topic, shard, nil, w, &out)
+	if !made || err != nil {
+		return false, Submitted{}, err
+	}
+	s, err := workflow.Read(cell)
+	if err != nil {
+		return false, Submitted{}, err
+	}
+	return true, Submitted{Status: s.Status(topic.Name, topic.Workflows.Retention)}, nil
+}
+
+func envAt(topic *store.Topic, now store.Millis) workflow.Env {
+	return workflow.Env{Now: now, Retention: topic.Workflows.Retention}
+}
+
+func (l *located) status(topic *store.Topic) workflow.Status {
+	return l.Stored.Status(topic.Name, topic.Workflows.Retention)
+}
+
+// Change has an event happen to a workflow: a Cancel, Pause, Resume, Retry or Skip. It returns
+// once all of it is done: what a cancel asks to end is asked.
+func (a *Access) Change(ctx context.Context, topic *store.Topic, id string, e workflow.Event) (workflow.Status, error) {
+	if err := checkRoot(id); err != nil {
+		return workflow.Status{}, err
+	}
+	return a.change(ctx, topic, id, e)
+}
+
+func (a *Access) change(ctx context.Context, topic *store.Topic, id string, e workflow.Event) (workflow.Status, error) {
+	events := []workflow.Event{e}
+	for range tries {
+		at, err := a.find(ctx, topic, id)
+		if err != nil {
+			return workflow.Status{}, err
+		}
+		w, out, refused := workflow.Apply(at.Workflow, events, envAt(topic, a.Node.NowAt(at.shard)))
+		if refused != nil {
+			return workflow.Status{}, refused
+		}
+		made, cell, err := a.commit(ctx, topic, at.shard, at.Stored, w, &out)
+		switch {
+		case err != nil:
+			return workflow.Status{}, err
+		case !made:
+			continue
+		case out.Gone:
+			return at.status(topic), nil
+		}
+		if err := a.orderNow(ctx, topic, out.Orders); err != nil {
+			return workflow.Status{}, err
+		}
+		switch {
+		case out.More && asks(e):
+			events = nil // the rest of it
+			continue
+		}
+		s, err := workflow.Read(cell)
+		if err != nil {
+			return workflow.Status{}, err
+		}
+		return s.Status(topic.Name, topic.Workflows.Retention), nil
+	}
+	return workflow.Status{}, busy(id)
+}
+
+// orderNow has children end before the answer, which is about their steps as well. They are
+// told by parcels, too.
+func (a *Access) orderNow(ctx context.Context, topic *store.Topic, orders []workflow.Order) error {
+	for _, o := range orders {
+		if o.What != workflow.AskedToEnd {
+			continue
+		}
+		_, err := a.change(ctx, topic, o.ID, workflow.Cancel{})
+		var e *refusal.Error
+		if err != nil && !errors.As(err, &e) { // else it has ended
+			return err
+		}
+	}
+	return nil
+}
+
+// asks reports whether an event is answered when no more is to be done.
+func asks(e workflow.Event) bool {
+	switch e.(type) {
+	case workflow.Cancel, workflow.Delete:
+		return true
+	}
+	return false
+}
+
+// checkRoot refuses changes of a child: what is to become of it is its root's to say.
+func checkRoot(id string) error {
+	root, isRoot := workflow.Root(id)
+	if isRoot {
+		return nil
+	}
+	return &refusal.Error{Reason: refusal.ChildWorkflow, Field: "id", Message: fmt.Sprintf("workflow %q is a child: call %q", id, root)}
+}
+
+// Delete removes a workflow that has ended.
+func (a *Access) Delete(ctx context.Context, topic *store.Topic, id string) error {
+	_, err := a.Change(ctx, topic, id, workflow.Delete{})
+	return err
+}
+
+var errUnexpected = errors.New("a commit has an outcome that none of a workflow has")
+
+// commit makes the commit of a step, and tells those whom it concerns. It reports false when the
+// workflow is another one by now.
+func (a *Access) commit(ctx context.Context, topic *store.Topic, shard store.Shard, before *workflow.Stored, w *workflow.Workflow, out *workflow.Effects) (bool, store.Cell, error) {
+	now := a.Node.NowAt(shard)
+	values, err := Values(ctx, a.Store, shard, w, workflow.Wants(w, out))
+	if err != nil {
+		return false, store.Cell{}, err
+	}
+	c, err := workflow.Commit(before, w, out, workflow.Context{Topic: topic, Now: now, Values: values})
+	if err != nil {
+		return false, store.Cell{}, err
+	}
+	workflow.Nudge(&c, now)
+	var stamp store.Stamp
+	var results []store.CommitResult
+	_, err = a.Node.Resolve(ctx, func() (err error) {
+		stamp, results, err = a.Store.Commit(ctx, shard.For(topic.Life), nil, []store.Commit{c})
+		return err
+	})
+	if err != nil {
+		return false, store.Cell{}, err
+	}
+	put := c.Puts[0].Cell
+	put.Version = c.Puts[0].If + 1
+	switch r := results[0]; {
+	case r.Status == store.OK, r.Status == store.Stale && workflow.Landed(&c, &r):
+		a.Node.Committed(ctx, shard, &c, stamp)
+		return true, put, nil
+	case r.Status == store.Stale, r.Status == store.Conflict:
+		return false, store.Cell{}, nil // on what is there, and under other numbers
+	case r.Status == store.Closed:
+		return false, store.Cell{}, store.ErrSealed
+	default:
+		return false, store.Cell{}, fmt.Errorf("%w: %v of %s", errUnexpected, r.Status, w.ID)
+	}
+}
+
+// Signal leaves a signal for a workflow.
+func (a *Access) Signal(ctx context.Context, topic *store.Topic, id string, s workflow.Signal) error {
+	if e := s.Check(); e != nil {
+		return e
+	}
+	shard, cell, err := a.header(ctx, topic, id)
+	if err != nil {
+		return err
+	}
+	there, err := workflow.Read(cell)
+	if err != nil {
+		return err
+	}
+	if e := there.TakesSignal(&s); e != nil {
+		return e
+	}
+	s.At = a.Node.NowAt(shard)
+	p, err := s.Parcel(id)
+	if err != nil {
+		return err
+	}
+	c := store.Commit{Send: []store.Parcel{p}}
+	stamp, results, err := a.Store.Commit(ctx, shard.For(topic.Life), nil, []store.Commit{c})
+	switch {
+	case err != nil:
+		return err
+	case results[0].Status != store.OK:
+		return fmt.Errorf("%w: %v of a signal for %s", errUnexpected, results[0].Status, id)
+	}
+	a.Node.Committed(ctx, shard, &c, stamp)
+	return nil
+}

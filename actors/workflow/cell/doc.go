@@ -1,0 +1,2 @@
+// Package cell has the stored form of workflows, as protobuf messages.
+package cell

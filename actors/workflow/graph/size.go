@@ -1,0 +1,100 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/actors/workflow/refusal"
+)
+
+// CheckSize refuses a definition that no cell has room for.
+func (d *Definition) CheckSize(id string) *refusal.Error {
+	body, err := d.Encode()
+	switch {
+	case err != nil:
+		return refusal.New(refusal.BadWorkflow, "", "the workflow cannot be stored: %v", err)
+	case len(body) > MaxDefinition:
+		return refusal.New(refusal.WorkflowTooLarge, "steps", "the workflow has %d bytes; at most %d are allowed", len(body), MaxDefinition)
+	case d.reachesOut():
+		return refusal.New(refusal.BadGraph, "steps", "steps in other topics are not there yet")
+	case d.longestID(len(id)) > MaxChildID:
+		return refusal.New(refusal.WorkflowTooLarge, "steps", "the names of children in children are longer than %d bytes together", MaxChildID)
+	}
+	return nil
+}
+
+// longestID is how long the id of a child in it may be.
+func (d *Definition) longestID(id int) int {
+	longest := id
+	for i := range d.Steps {
+		if s := &d.Steps[i]; s.Child != nil {
+			longest = max(longest, s.Child.longestID(id+1+len(s.Name)+serialDigits))
+		}
+	}
+	return longest
+}
+
+// ChildrenFit reports whether the ids of the children among steps are short enough, and the
+// children not too deep in each other, below what has an id of that many bytes and is that deep.
+func ChildrenFit(steps []Step, id, depth int) bool {
+	for i := range steps {
+		s := &steps[i]
+		if s.Child == nil {
+			continue
+		}
+		if s.Child.longestID(id+1+len(s.Name)+serialDigits) > MaxChildID || depth+s.Child.depth() > MaxDepth {
+			return false
+		}
+	}
+	return true
+}
+
+// serialDigits is what the number of a later try may take in the id of a child, with its colon.
+const serialDigits = 8
+
+// Same reports whether two authors decided the same.
+func (d *Definition) Same(other *Definition) bool {
+	a, err := d.Encode()
+	if err != nil {
+		return false
+	}
+	b, err := other.Encode()
+	return err == nil && string(a) == string(b)
+}
+
+// In is the definition for a topic: what names that topic names none.
+func (d *Definition) In(topic string) *Definition {
+	c := *d
+	c.Steps = slices.Clone(d.Steps)
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		s.Task, s.Undo = s.Task.in(topic), s.Undo.in(topic)
+		if s.Child != nil {
+			child := Child{Topic: s.Child.Topic}
+			home := topic
+			if child.Topic == topic {
+				child.Topic = ""
+			} else if child.Topic != "" {
+				home = child.Topic
+			}
+			child.Definition = *s.Child.In(home)
+			s.Child = &child
+		}
+	}
+	return &c
+}
+
+func (t *Template) in(topic string) *Template {
+	if t == nil || t.Topic != topic {
+		return t
+	}
+	c := *t
+	c.Topic = ""
+	return &c
+}
+
+// reachesOut reports whether a step is in another topic, or a child.
+func (d *Definition) reachesOut() bool {
+	return slices.ContainsFunc(d.Steps, func(s Step) bool {
+		return s.Child != nil && (s.Child.Topic != "" || s.Child.reachesOut()) || s.Task != nil && s.Task.Topic != "" || s.Undo != nil && s.Undo.Topic != ""
+	})
+}

@@ -1,0 +1,233 @@
+package workflow
+
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/actors/workflow/graph"
+	"github.com/ddq-io/ddq/store"
+)
+
+// make makes what waits of a step, as far as its copies and this step of the workflow allow.
+// It reports whether any of it has ended at once.
+func (p *settling) make(i int) (ended bool) {
+	n := &p.w.of().steps[i]
+	open, began := 0, false
+	for _, u := range n.unitsIn(p.w) {
+		if u.State == UnitMade {
+			open++
+		}
+		began = began || u.Try > 0
+	}
+	for unit := n.first; unit < n.first+n.units; unit++ {
+		u := &p.w.Units[unit]
+		if u.State != UnitWaiting {
+			continue
+		}
+		if n.AtATime > 0 && open >= n.AtATime {
+			break
+		}
+		if p.made >= makesAStep || p.bytes >= bytesAStep {
+			p.out.More = true
+			break
+		}
+		if !began && n.CancelRest {
+			p.cancelRest(n)
+		}
+		began = true
+		p.makeUnit(unit, n)
+		if u.State == UnitMade {
+			open++
+		} else {
+			ended = true
+		}
+	}
+	return ended
+}
+
+func (p *settling) makeUnit(unit int, n *node) {
+	u := &p.w.Units[unit]
+	*u = Unit{State: UnitMade, Try: u.Try + 1, Made: p.Now, Serial: p.w.number()}
+	switch {
+	case n.empty():
+		p.done(unit, Value{})
+	case n.Wait != nil:
+		p.beginWait(unit, n.Wait)
+	case n.Child != nil:
+		p.made += 2 + n.Child.Units()/pageUnits
+		p.bytes += n.Child.Size()
+		p.out.Begin = append(p.out.Begin, Begin{Unit: unit, ID: p.w.childID(n, u), Task: p.w.taskID(u.Serial)})
+	default:
+		p.made++
+		p.bytes += n.Task.Task.BodySize() + p.inputSize(n)
+		p.out.Make = append(p.out.Make, Make{Unit: unit, ID: p.freeID(u)})
+	}
+}
+
+// freeID is the id of a unit's task: one that no other task has.
+func (p *transition) freeID(u *Unit) string {
+	for {
+		id := p.w.taskID(u.Serial)
+		if !p.Avoid[id] {
+			return id
+		}
+		u.Serial = p.w.number()
+	}
+}
+
+// inputSize is about how many bytes a task gets of those before it.
+func (p *settling) inputSize(n *node) int {
+	size := 0
+	if n.Input {
+		size = p.w.input().Size
+	}
+	for _, e := range n.after {
+		size += p.valuesOf(e)
+	}
+	return min(size, MaxInputs)
+}
+
+func (p *settling) valuesOf(e edge) int {
+	size := 0
+	n := &p.w.of().steps[e.step]
+	for _, u := range n.unitsIn(p.w) {
+		size += u.Value.Size
+	}
+	if e.grown {
+		for _, child := range n.grew {
+			size += p.valuesOf(edge{step: child, grown: true})
+		}
+	}
+	return size
+}
+
+// cancelRest ends what a step waited for and has no need of any more.
+func (p *settling) cancelRest(n *node) {
+	for _, e := range n.after {
+		rest := &p.w.of().steps[e.step]
+		for unit := rest.first; unit < rest.first+rest.units; unit++ {
+			switch u := &p.w.Units[unit]; u.State {
+			case UnitWaiting:
+				u.State, u.Why, u.Ended = UnitSkipped, WhyRest, p.Now
+				p.anew = true
+			case UnitMade:
+				p.ask(unit, WhyRest)
+			}
+		}
+	}
+}
+
+// askAll asks units to end that are to, as many as fit into one step.
+func (p *settling) askAll() {
+	if p.w.AskTo == 0 {
+		return
+	}
+	for unit := range p.w.Units {
+		u := &p.w.Units[unit]
+		if u.State != UnitMade || u.Asked || u.Serial > p.w.AskTo {
+			continue
+		}
+		if len(p.out.Ask)+len(p.out.Orders) >= asksAStep {
+			p.out.More = true
+			return
+		}
+		p.ask(unit, p.whyAsked())
+	}
+}
+
+func (p *settling) whyAsked() Why {
+	if p.w.Cancelled {
+		return WhyCancelled
+	}
+	return WhyWorkflowFailed
+}
+
+// ask has a unit end that is made.
+func (p *settling) ask(unit int, why Why) {
+	u, n := &p.w.Units[unit], p.w.of().find(unit)
+	if u.Asked {
+		return
+	}
+	id := p.w.taskID(u.Serial)
+	if u.Serial > p.first {
+		p.unmake(unit, why)
+		return
+	}
+	u.Asked, u.Why = true, why
+	switch {
+	case n.Wait != nil:
+		p.end(unit, UnitCancelled)
+		p.anew = true
+	case n.Child != nil:
+		p.out.Orders = append(p.out.Orders, Order{p.w.childID(n, u), AskedToEnd})
+	default:
+		p.out.Ask = append(p.out.Ask, id)
+	}
+}
+
+// unmake takes back what this step of the workflow made: it never was.
+func (p *settling) unmake(unit int, why Why) {
+	p.out.Make = slices.DeleteFunc(p.out.Make, func(m Make) bool { return m.Unit == unit })
+	p.out.Begin = slices.DeleteFunc(p.out.Begin, func(b Begin) bool { return b.Unit == unit })
+	p.w.Units[unit] = Unit{State: UnitSkipped, Try: p.w.Units[unit].Try - 1, Why: why, Ended: p.Now}
+	p.anew = true
+}
+
+// beginWait begins a wait, which may be over at once.
+func (p *settling) beginWait(unit int, wait *graph.Wait) {
+	u := &p.w.Units[unit]
+	switch {
+	case wait.Signal != "":
+		if v, there := p.w.takeKept(wait.Signal); there {
+			p.done(unit, v)
+			return
+		}
+		if wait.Timeout > 0 {
+			u.Until = p.Now.Add(wait.Timeout)
+		}
+	case wait.Delay > 0:
+		u.Until = p.Now.Add(wait.Delay)
+	default:
+		u.Until = wait.Until
+	}
+	p.passWait(unit, wait)
+}
+
+// passWaits ends the waits whose time is over.
+func (p *settling) passWaits() {
+	for unit := range p.w.Units {
+		if u := &p.w.Units[unit]; u.State == UnitMade && u.Until != 0 && u.Until <= p.Now {
+			p.passWait(unit, p.w.of().find(unit).Wait)
+		}
+	}
+}
+
+func (p *settling) passWait(unit int, wait *graph.Wait) {
+	u := &p.w.Units[unit]
+	switch {
+	case u.Until == 0 || u.Until > p.Now:
+	case wait.Signal == "":
+		p.done(unit, Value{})
+	case wait.Otherwise != nil:
+		p.done(unit, p.value(wait.Otherwise))
+	default:
+		u.Why = WhyTimedOut
+		p.failed(unit)
+	}
+}
+
+// timeOf is a moment, or the one that is known when there is none.
+func timeOf(at, now store.Millis) store.Millis {
+	if at == 0 {
+		return now
+	}
+	return at
+}
+
+// orderAll tells all children that are open what was asked of their parent.
+func (p *transition) orderAll(what Asked) {
+	for unit := range p.w.Units {
+		if n, u := p.w.of().find(unit), &p.w.Units[unit]; n.Child != nil && u.State == UnitMade {
+			p.out.Orders = append(p.out.Orders, Order{p.w.childID(n, u), what})
+		}
+	}
+}

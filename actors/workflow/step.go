@@ -1,0 +1,193 @@
+package workflow
+
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/actors/workflow/refusal"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Apply returns what becomes of a workflow when events happen to it, in order, and what it takes:
+// all of them are one commit. It changes nothing of w. An event of a user may be refused; then
+// nothing is to be changed.
+func Apply(w *Workflow, events []Event, env Env) (*Workflow, Effects, *refusal.Error) {
+	p := &transition{Env: env, w: w.clone()}
+	for _, e := range events {
+		if err := p.happened(e); err != nil {
+			return w, Effects{}, err
+		}
+	}
+	(&settling{transition: p, first: w.Serial}).settle()
+	p.sweep()
+	return p.w, p.out, nil
+}
+
+// transition is one Apply in flight. It applies events; see retrying for those that make units
+// anew, and settling for what follows from all of them.
+type transition struct {
+	Env
+	w   *Workflow
+	out Effects
+
+	ids   map[string]int // of what was made and is open, by the ids of tasks; nil: not yet looked for
+	owned bool           // the plan is of this step, and may be grown
+}
+
+// settling is the end of a transition: it does all that follows from what is.
+type settling struct {
+	*transition
+
+	first int64 // what has a higher number is of this step
+	made  int   // pieces of the commit, about, for what is made
+	bytes int   // of that
+	anew  bool  // all steps are to be visited once more
+}
+
+func (p *transition) happened(e Event) *refusal.Error {
+	switch e := e.(type) {
+	case Ended:
+		p.ended(e)
+	case Signal:
+		p.signal(e)
+	case Cancel:
+		return p.cancel(e)
+	case Pause:
+		return p.pause(e)
+	case Resume:
+		return p.resume(e)
+	case Retry:
+		return (&retrying{transition: p}).retry(e)
+	case Skip:
+		return (&retrying{transition: p}).skip(e)
+	case Delete:
+		return p.delete()
+	}
+	return nil
+}
+
+// settle runs once, when all events are applied.
+func (p *settling) settle() {
+	switch {
+	case p.out.Gone:
+		return
+	case !p.w.Phase.Open():
+		p.expire()
+		return
+	}
+	p.timeOut()
+	p.passWaits()
+	for {
+		p.askAll()
+		for p.anew = true; p.anew; {
+			p.anew = false
+			p.visitAll()
+		}
+		if !p.close() {
+			break
+		}
+	}
+	p.setWake()
+}
+
+// visitAll makes and skips steps until nothing follows any more.
+func (p *settling) visitAll() {
+	g := p.w.of()
+	queue := make([]int, len(g.steps))
+	queued := make([]bool, len(g.steps))
+	for i := range queue {
+		queue[i], queued[i] = i, true
+	}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		queued[i] = false
+		if !p.visit(i) {
+			continue
+		}
+		for at := i; at >= 0; at = g.steps[at].parent { // those who wait for what grew, too
+			for _, next := range g.steps[at].before {
+				if !queued[next] {
+					queue, queued[next] = append(queue, next), true
+				}
+			}
+		}
+	}
+}
+
+// visit makes or skips what waits of a step, and reports whether any of it has ended.
+func (p *settling) visit(i int) bool {
+	n := &p.w.of().steps[i]
+	if !slices.ContainsFunc(n.unitsIn(p.w), func(u Unit) bool { return u.State == UnitWaiting }) {
+		return false
+	}
+	rules := conditions{p.w}
+	if why := rules.forbids(n); why != WhyNone {
+		return p.skipWaiting(n, why, "")
+	}
+	switch met, unmet := rules.weigh(n); met {
+	case isMet:
+		return !p.w.IsPaused && !p.w.early(p.Now) && p.make(i)
+	case isNever:
+		return p.skipWaiting(n, WhyUnmet, unmet)
+	}
+	return false
+}
+
+func (p *transition) skipWaiting(n *node, why Why, unmet string) bool {
+	units := n.unitsIn(p.w)
+	for i := range units {
+		if u := &units[i]; u.State == UnitWaiting {
+			u.State, u.Why, u.WhyStep, u.Ended = UnitSkipped, why, unmet, p.Now
+		}
+	}
+	return true
+}
+
+// setWake finds when the workflow has something to do by itself.
+func (p *settling) setWake() {
+	w := p.w
+	p.out.Wake = 0
+	wakeAt := func(at store.Millis) {
+		if at != 0 && (p.out.Wake == 0 || at < p.out.Wake) {
+			p.out.Wake = at
+		}
+	}
+	switch {
+	case !w.Phase.Open():
+		wakeAt(p.expires())
+		return
+	case p.out.More:
+		wakeAt(p.Now)
+		return
+	}
+	if w.early(p.Now) {
+		wakeAt(w.Started)
+	}
+	for i := range w.Units {
+		if u := &w.Units[i]; u.State == UnitMade {
+			wakeAt(u.Until)
+		}
+	}
+	if p.timesOut() {
+		wakeAt(w.timeoutAt())
+	}
+}
+
+// timesOut reports whether a timeout changes anything now.
+func (p *settling) timesOut() bool {
+	w := p.w
+	return w.Def.Timeout > 0 && (w.Phase == Running || w.Phase == Failing && w.Cause == CauseStep)
+}
+
+func (w *Workflow) timeoutAt() store.Millis {
+	if w.Def.Timeout == 0 {
+		return 0
+	}
+	return w.Started.Add(w.Def.Timeout)
+}
+
+func (p *settling) timeOut() {
+	if p.timesOut() && p.Now >= p.w.timeoutAt() {
+		p.fail(CauseTimedOut, "")
+	}
+}

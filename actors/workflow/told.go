@@ -1,0 +1,134 @@
+package workflow
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/ddq-io/ddq/actors/workflow/cell"
+	"github.com/ddq-io/ddq/actors/workflow/graph"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Told is what a parcel means to the workflow that it is for; nil for one of which it knows
+// nothing.
+func Told(p *store.Parcel) Event {
+	e := p.Ended
+	switch {
+	case e == nil:
+		return toldByBody(p)
+	case e.Kind == store.ChangeRequeued:
+		return nil // it ended, and that was taken
+	}
+	ended := Ended{Task: e.ID, Outcome: UnitFailed, At: p.At, Begun: e.Started, Error: e.Error, Result: e.Result}
+	switch {
+	case e.Kind == store.ChangeDone:
+		ended.Outcome, ended.Growth = UnitDone, growthOf(e.Say)
+	case e.Kind == store.ChangeDeleted:
+		ended.Why = WhyDeleted
+	case e.Reason == store.ReasonExpired:
+		ended.Why = WhyExpired
+	default:
+		ended.Why = WhyDead
+	}
+	return ended
+}
+
+// growthOf reads what an ack said; nil for nothing, and for what its ack would not have let
+// through.
+func growthOf(say []byte) *graph.Growth {
+	if len(say) == 0 {
+		return nil
+	}
+	g, err := graph.DecodeGrowth(say)
+	if err != nil {
+		return nil
+	}
+	return g
+}
+
+func toldByBody(p *store.Parcel) Event {
+	var c cell.Sent
+	if c.UnmarshalVT(p.Body) != nil {
+		return nil
+	}
+	switch {
+	case c.Signal != nil:
+		return Signal{Name: c.Signal.Name, Payload: c.Signal.Payload, ID: c.Signal.Id, At: store.Millis(c.Signal.At)}
+	case c.Ended != nil:
+		return toldOfChild(c.Ended)
+	}
+	switch Asked(c.Order) {
+	case AskedToEnd:
+		return Cancel{}
+	case AskedToPause:
+		return Pause{}
+	case AskedToResume:
+		return Resume{}
+	}
+	return nil
+}
+
+func toldOfChild(c *cell.Ended) Event {
+	e := Ended{
+		Task: c.Task, Outcome: UnitFailed, Why: Why(c.Why), At: store.Millis(c.At), Begun: store.Millis(c.Begun), Error: string(c.Error), Result: c.Result,
+	}
+	if c.Outcome == int32(UnitDone) {
+		e.Outcome = UnitDone
+	}
+	if e.Why > lastWhy {
+		e.Why = WhyDead
+	}
+	return e
+}
+
+// Parcel is a signal as it is left for a workflow.
+func (s *Signal) Parcel(id string) (store.Parcel, error) {
+	body, err := (&cell.Sent{Signal: &cell.Signal{Name: s.Name, Payload: s.Payload, Id: s.ID, At: int64(s.At)}}).MarshalVT()
+	return store.Parcel{To: CellID(id), Body: body}, err
+}
+
+// Nudge has a commit of a user leave a parcel for the workflow, which says nothing, when there
+// is something to do soon: that the in-box has got further is seen by the owner of the shard
+// within a second or so, also when nobody told it of the commit.
+func Nudge(c *store.Commit, now store.Millis) {
+	if put := &c.Puts[0]; put.Wake != 0 && put.Wake < now.Add(soon) {
+		c.Send = append(c.Send, store.Parcel{To: put.ID, Body: []byte{}})
+	}
+}
+
+// Take steps a workflow over what it is told, what has happened besides, and the time that it
+// is. Parcels that it has taken before change nothing.
+func Take(w *Workflow, parcels []store.Parcel, events []Event, env Env) (*Workflow, Effects) {
+	events, taken := slices.Clone(events), w.Taken
+	for i := range parcels {
+		p := &parcels[i]
+		if p.Number <= taken {
+			continue
+		}
+		taken = p.Number
+		if e := Told(p); e != nil {
+			events = append(events, e)
+		}
+	}
+	after, out, err := Apply(w, events, env)
+	if err != nil { // of a parcel that asks for what cannot be any more
+		after, out, _ = Apply(w, slices.DeleteFunc(events, isAsked), env)
+	}
+	after.Taken = taken
+	return after, out
+}
+
+// isAsked reports whether an event may be refused.
+func isAsked(e Event) bool {
+	switch e.(type) {
+	case Ended, Signal:
+		return false
+	}
+	return true
+}
+
+// Changes reports whether a commit makes anything of a header that is not so.
+func Changes(c *store.Commit, header store.Cell) bool {
+	put := &c.Puts[0]
+	return put.Wake != header.Wake || !bytes.Equal(put.Body, header.Body) || len(c.Puts) > 1
+}

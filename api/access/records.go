@@ -1,0 +1,76 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/auth"
+	"github.com/ddq-io/ddq/store"
+)
+
+const (
+	kindToken   = "token"
+	kindBinding = "binding"
+	kindLogin   = "session"
+)
+
+// records are those of the store's registry, sealed with the keys of the fleet where it has some.
+type records struct {
+	store.Registry
+	keys *auth.ClusterKeys // nil: records are not sealed
+}
+
+var errSeal = errors.New("it is not sealed with a key of this fleet")
+
+// read reads a record into what it is of.
+func (r *records) read(record *store.Record, into any) error {
+	value, by := r.open(record)
+	if by < 0 {
+		return errSeal
+	}
+	return json.Unmarshal(value, into)
+}
+
+// open returns what is in a record, and the place of the key that it is sealed with; -1 when that is
+// none of the fleet's.
+func (r *records) open(record *store.Record) (value []byte, by int) {
+	if r.keys == nil {
+		return record.Value, 0
+	}
+	for i, k := range r.keys.All() {
+		if value, ok := k.Open(record.Kind, record.Name, record.Value); ok {
+			return value, i
+		}
+	}
+	return nil, -1
+}
+
+// write stores a record.
+func (r *records) write(ctx context.Context, kind, name string, version int64, of any) error {
+	value, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	if r.keys != nil {
+		value = r.keys.First().Seal(kind, name, value)
+	}
+	_, err = r.PutRecord(ctx, store.Record{Kind: kind, Name: name, Version: version, Value: value})
+	return err
+}
+
+// changed is the end of every change of a token or a binding.
+func changed(err error) error {
+	switch {
+	case errors.Is(err, store.ErrVersion):
+		return tokenChanged()
+	case errors.Is(err, store.ErrRegistryFull):
+		return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_TOKENS", Message: "there are as many of these as there may be"}
+	case errors.Is(err, store.ErrBadRecord):
+		return badGrant(err)
+	case err != nil:
+		return problem.AsError(err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+
+	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/ddq-io/ddq/api/auth"
+)
+
+const (
+	// maxRequest is how many bytes of a request are written down.
+	maxRequest = 16 << 10
+	// maxItems is how many items of a list are: ids of tasks, say.
+	maxItems = 100
+)
+
+// Call is what is written down of one.
+type Call struct {
+	Method  string
+	Request any // of a unary call; nil of a stream
+}
+
+func (c *Call) record(ctx context.Context, event string) *Record {
+	r := &Record{Event: event, Method: c.Method, Address: addressOf(ctx)}
+	if event != Refused { // nobody was asked who calls, so it is somebody of this machine
+		r.Caller = auth.KindLocal.String()
+	}
+	if p := auth.From(ctx); p != nil {
+		r.Caller, r.Token = p.Kind.String()+":"+p.Name, p.ID
+	}
+	if m, ok := c.Request.(proto.Message); ok {
+		r.Request = textOf(m)
+	}
+	return r
+}
+
+// addressOf is the caller's host; empty for those of this process.
+func addressOf(ctx context.Context) string {
+	if from, known := auth.OriginOf(ctx); known {
+		if !from.Addr.IsValid() {
+			return ""
+		}
+		return from.Addr.String()
+	}
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr == nil {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		return p.Addr.String()
+	}
+	return host
+}
+
+// textOf is a request without what is secret or large: no bytes fields, which are payloads and
+// tokens, and of lists the first items.
+func textOf(m proto.Message) json.RawMessage {
+	m = proto.Clone(m)
+	redact(m.ProtoReflect())
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil || len(text) > maxRequest {
+		return json.RawMessage(`{"cut":true}`)
+	}
+	return text
+}
+
+func redact(m protoreflect.Message) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.IsMap():
+		case f.Kind() == protoreflect.BytesKind:
+			m.Clear(f)
+		case f.IsList():
+			list := v.List()
+			if list.Len() > maxItems {
+				list.Truncate(maxItems)
+			}
+			for i := range list.Len() {
+				if f.Message() != nil {
+					redact(list.Get(i).Message())
+				}
+			}
+		case f.Message() != nil:
+			redact(v.Message())
+		}
+		return true
+	})
+}

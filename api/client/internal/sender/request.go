@@ -1,0 +1,56 @@
+package sender
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Request is an EnqueueRequest with room for its usual parts, so that a
+// pooled one is filled without allocating.
+type Request struct {
+	Wire    ddqv1.EnqueueRequest
+	byDelay ddqv1.EnqueueRequest_Delay
+	delay   durationpb.Duration
+	byDue   ddqv1.EnqueueRequest_ExecuteTime
+	due     timestamppb.Timestamp
+	payload []byte // a copy: the caller may leave before the task is sent
+	size    int    // encoded
+}
+
+// Reset empties the request, and gives it a copy of payload.
+func (r *Request) Reset(payload []byte) {
+	r.payload = append(r.payload[:0], payload...)
+	r.Wire.Reset()
+	r.Wire.Payload = r.payload
+}
+
+// SetDue says when the task is due.
+func (r *Request) SetDue(t time.Time) {
+	r.due.Seconds, r.due.Nanos = t.Unix(), int32(t.Nanosecond())
+	r.byDue.ExecuteTime = &r.due
+	r.Wire.When = &r.byDue
+}
+
+// SetDelay says how long after now the task is due.
+func (r *Request) SetDelay(d time.Duration) {
+	r.delay.Seconds, r.delay.Nanos = int64(d/time.Second), int32(d%time.Second)
+	r.byDelay.Delay = &r.delay
+	r.Wire.When = &r.byDelay
+}
+
+// Measure counts the bytes of the request. It comes after the last change.
+func (r *Request) Measure() { r.size = r.Wire.SizeVT() }
+
+// keepPayload is the most payload of one task that a pooled request keeps room for.
+const keepPayload = 16 << 10
+
+// shrink gives up room that is not worth keeping.
+func (r *Request) shrink() {
+	if cap(r.payload) > keepPayload {
+		r.payload = nil
+	}
+}

@@ -1,0 +1,245 @@
+package sender
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+const (
+	// framesInFlight bounds the frames of a stream that have no answer yet.
+	framesInFlight = 16
+
+	// frameGap is how long tasks that do not fill a frame wait for the answer to
+	// the one before. Where answers come sooner, frames grow with the load instead
+	// of their number; where they come later, tasks do not wait for the round trip
+	// of others.
+	frameGap = 3 * time.Millisecond
+)
+
+// stream is one EnqueueStream and its unanswered frames. It owns a reading
+// goroutine, gone once done is closed.
+type stream struct {
+	rpc    grpc.BidiStreamingClient[ddqv1.EnqueueStreamRequest, ddqv1.EnqueueStreamResponse]
+	cancel context.CancelFunc
+	room   chan struct{} // holds one value for each frame in flight
+	quiet  chan struct{} // has a value when nothing is in flight any more
+	done   chan struct{} // the reader is gone
+
+	mu       sync.Mutex
+	sequence uint64           // of the last frame; guarded by mu
+	flying   map[uint64]frame // unanswered, by sequence; guarded by mu
+	last     time.Time        // when the last frame left; guarded by mu
+	err      error            // why the stream broke; guarded by mu
+	poor     bool             // its server could not do what was asked; guarded by mu
+}
+
+// frame is one request in flight.
+type frame struct {
+	parts []part
+	tasks int
+	sent  time.Time
+}
+
+func openStream(ctx context.Context, queue ddqv1.DelayQueueServiceClient) (*stream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	rpc, err := queue.EnqueueStream(ctx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &stream{
+		rpc:    rpc,
+		cancel: cancel,
+		room:   make(chan struct{}, framesInFlight),
+		quiet:  make(chan struct{}, 1),
+		done:   make(chan struct{}),
+		flying: make(map[uint64]frame, framesInFlight),
+	}
+	go s.read()
+	return s, nil
+}
+
+// reserve waits for room for a frame; false means that the stream broke.
+func (s *stream) reserve() bool {
+	select {
+	case s.room <- struct{}{}:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// unreserve gives back room that was not used.
+func (s *stream) unreserve() { <-s.room }
+
+// send sends a frame, for which there is room. If the stream breaks,
+// its tasks fail.
+func (s *stream) send(f *frameMaker) {
+	flying := frame{f.parts, len(f.request.Tasks), time.Now()}
+	s.mu.Lock()
+	err := s.err
+	if err == nil {
+		s.sequence++
+		f.request.Sequence = s.sequence
+		s.flying[s.sequence] = flying
+		s.last = flying.sent
+	}
+	s.mu.Unlock()
+	if err != nil {
+		flying.fail(err)
+		return
+	}
+	if s.rpc.Send(&f.request) != nil {
+		s.cancel() // the reader learns why and fails the frame
+	}
+}
+
+// read is the reader: it hands out answers until the stream ends.
+func (s *stream) read() {
+	defer close(s.done)
+	defer s.cancel()
+	for {
+		reply, err := s.rpc.Recv()
+		if err != nil {
+			s.fail(ended(err))
+			return
+		}
+		if f, ok := s.landed(reply.GetSequence()); ok {
+			if outOfOrder(reply) {
+				s.leave()
+			}
+			f.answer(reply)
+			<-s.room
+		}
+	}
+}
+
+// outOfOrder reports whether a server says that it cannot do its work for now.
+func outOfOrder(reply *ddqv1.EnqueueStreamResponse) bool {
+	cannot := func(e *ddqv1.Error) bool {
+		c := codes.Code(e.GetCode())
+		return c == codes.Unavailable || c == codes.Unknown
+	}
+	return cannot(reply.GetError()) ||
+		slices.ContainsFunc(reply.GetResults(), func(r *ddqv1.EnqueueResult) bool { return cannot(r.GetError()) })
+}
+
+// leave has the next frame go out over another stream: of several servers another
+// one may do what this one cannot.
+func (s *stream) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.poor = true
+}
+
+// landed takes the frame of a sequence out of those in flight.
+func (s *stream) landed(sequence uint64) (frame, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.flying[sequence]
+	delete(s.flying, sequence)
+	if len(s.flying) == 0 {
+		select {
+		case s.quiet <- struct{}{}:
+		default:
+		}
+	}
+	return f, ok
+}
+
+// pause is how long a frame that is not full waits before it follows the last
+// one: not at all when nothing is in flight.
+func (s *stream) pause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.quiet: // of a frame that nobody waited for
+	default:
+	}
+	if len(s.flying) == 0 {
+		return 0
+	}
+	return frameGap - time.Since(s.last)
+}
+
+// fail breaks the stream and fails what is in flight.
+func (s *stream) fail(err error) {
+	s.mu.Lock()
+	s.err = err
+	flying := slices.Collect(maps.Values(s.flying))
+	clear(s.flying)
+	s.mu.Unlock()
+	for _, f := range flying {
+		f.fail(err)
+	}
+}
+
+// spent reports whether the stream is to take no more.
+func (s *stream) spent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil || s.poor
+}
+
+// stuckFor reports whether a frame has had no answer for d.
+func (s *stream) stuckFor(d time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.flying {
+		if time.Since(f.sent) >= d {
+			return true
+		}
+	}
+	return false
+}
+
+// finish says that nothing more comes, and waits for the last answers or the
+// end of the stream's context.
+func (s *stream) finish() {
+	_ = s.rpc.CloseSend() // fails only when the stream is broken, which the reader knows
+	<-s.done
+}
+
+// ended is the error of everything in flight when Recv returned err.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return unavailable("the server closed the stream", err)
+	}
+	if status.Code(err) == codes.Canceled {
+		return unavailable("the stream was closed", err) // not by the caller, whose own context says so
+	}
+	return err
+}
+
+// answer hands each part its results.
+func (f frame) answer(reply *ddqv1.EnqueueStreamResponse) {
+	results := reply.GetResults()
+	if err := reply.GetError(); err != nil {
+		results = slices.Repeat([]*ddqv1.EnqueueResult{{Error: err}}, f.tasks)
+	}
+	if len(results) != f.tasks {
+		f.fail(status.Error(codes.Internal, "the server answered with another number of results"))
+		return
+	}
+	for _, q := range f.parts {
+		q.call.answer(q.from, results[:q.n])
+		results = results[q.n:]
+	}
+}
+
+func (f frame) fail(err error) {
+	for _, q := range f.parts {
+		q.call.fail(q.from, q.n, err)
+	}
+}

@@ -1,0 +1,61 @@
+package newtask
+
+import (
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Read writes r into t, which is zero. The attributes go to the end of slab.
+func Read(t *service.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) ([]store.Attribute, *problem.Error) {
+	t.Topic, t.Task.MaxRetries, t.PayloadFingerprint = r.Topic, -1, r.PayloadFingerprint
+	if e := readTimes(t, r); e != nil {
+		return slab, e
+	}
+	if r.MaxRetries != nil {
+		if *r.MaxRetries < 0 { // -1 would mean the topic's
+			return slab, wire.Invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
+		}
+		t.Task.MaxRetries = int(*r.MaxRetries)
+	}
+	slab, e := wire.ReadContents(&t.Task, r, slab)
+	if e != nil {
+		return slab, e
+	}
+	t.Task.Key, e = readKey(r.Idempotency)
+	return slab, e
+}
+
+// readTimes converts when the task is due and when it expires.
+func readTimes(t *service.NewTask, r *ddqv1.EnqueueRequest) (e *problem.Error) {
+	switch when := r.When.(type) {
+	case *ddqv1.EnqueueRequest_Delay:
+		t.When.Delay, e = wire.Delay(when.Delay, "delay")
+	case *ddqv1.EnqueueRequest_ExecuteTime:
+		t.When.At, e = wire.Instant(when.ExecuteTime, "execute_time")
+	}
+	if e != nil {
+		return e
+	}
+	switch spread := r.Spread.(type) {
+	case *ddqv1.EnqueueRequest_LatestTime:
+		t.Latest, e = wire.Instant(spread.LatestTime, "latest_time")
+	case *ddqv1.EnqueueRequest_Slack:
+		t.Slack, e = wire.Delay(spread.Slack, "slack")
+	}
+	if e != nil {
+		return e
+	}
+	switch expiry := r.Expiry.(type) {
+	case *ddqv1.EnqueueRequest_ExpireTime:
+		t.Task.Expires, e = wire.Instant(expiry.ExpireTime, "expire_time")
+	case *ddqv1.EnqueueRequest_ExpireAfter:
+		t.ExpireAfter, e = wire.Delay(expiry.ExpireAfter, "expire_after")
+		if e == nil && t.ExpireAfter == 0 { // 0 would mean never
+			e = wire.Invalid("BAD_DELAY", "expire_after", "must be longer than 0")
+		}
+	}
+	return e
+}

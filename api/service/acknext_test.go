@@ -1,0 +1,258 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/servicetest"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// ackNext acks a delivery with tasks that come next.
+func ackNext(t *testing.T, s *service.Service, topic string, d subscription.Delivery, next ...service.NewTask) (subscription.Settled, *problem.Error) {
+	t.Helper()
+	asks := []subscription.Settlement{{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}}
+	done, err := s.Delivery.SettleNext(t.Context(), topic, asks, service.Nexts{0: {Tasks: next}})
+	synctest.Wait()
+	if err != nil {
+		return subscription.Settled{}, problem.FromStore(err)
+	}
+	return done[0], done[0].Err
+}
+
+func nextTask(topic, payload string) service.NewTask {
+	return service.NewTask{Topic: topic, Task: store.Task{Payload: []byte(payload), MaxRetries: -1}}
+}
+
+// Each way that a task of an ack can go, and that each arrives once.
+func TestAckEnqueuesWhatComesNext(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		mail, audit := servicetest.Subscribe(t, s, "mail", 100), servicetest.Subscribe(t, s, "audit", 100)
+		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
+		first := mail.Gets("first")["first"]
+		named, ordered, keyed, later := nextTask("mail", "named"), nextTask("mail", "ordered"), nextTask("audit", "keyed"), nextTask("audit", "later")
+		named.Task.ID = "named"
+		ordered.Task.Traits = &store.Traits{OrderingKey: "o"}
+		keyed.Task.Key = &store.Key{Text: "k"}
+		later.When.Delay = time.Hour
+		if done, err := ackNext(t, s, "mail", first, nextTask("mail", "any"), named, ordered, nextTask("audit", "other"), keyed, later); err != nil || done.Already {
+			t.Fatalf("ack: %+v, %v", done, err)
+		}
+		servicetest.Idle(time.Second)
+		got := mail.Gets("any", "named", "ordered")
+		others := audit.Gets("other", "keyed")
+		for _, d := range got {
+			mail.Settle(subscription.SettleAck, d)
+		}
+		for _, d := range others {
+			audit.Settle(subscription.SettleAck, d)
+		}
+		for _, d := range []subscription.Delivery{got["any"], got["named"], got["ordered"], others["other"], others["keyed"]} {
+			if c := d.Task.Cause; c == nil || c.Topic != "mail" || c.ID != first.Task.ID {
+				t.Errorf("the cause of %s is %+v", d.Task.Payload, c)
+			}
+		}
+		topic, _ := s.Node().Topics().Opened("mail")
+		of := func(id string) store.Shard { return place.In(topic.Config(), topic.Config().Active(), id) }
+		if of(got["any"].Task.ID) != of(first.Task.ID) {
+			t.Errorf("the task without an id is in shard %v, and its cause in %v", of(got["any"].Task.ID), of(first.Task.ID))
+		}
+		if _, err := ackNext(t, s, "mail", first, nextTask("mail", "again")); err != nil {
+			t.Errorf("the same ack again: %v", err)
+		}
+		servicetest.Idle(time.Second)
+		mail.Gets()
+		servicetest.Idle(time.Hour)
+		audit.Gets("later")
+	})
+}
+
+// What Enqueue would refuse is refused before anything is done.
+func TestAckWithATaskThatCannotBeIsRefused(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		configure(t, s, "mail", func(c *store.Topic) { c.MaxPayload = 256 << 10 })
+		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
+		first := w.Gets("first")["first"]
+		good, bad := nextTask("mail", "good"), func(change func(*service.NewTask)) service.NewTask {
+			n := nextTask("mail", "bad")
+			change(&n)
+			return n
+		}
+		large := strings.Repeat("x", 300<<10)
+		full := strings.Repeat("x", 256<<10)
+		for name, c := range map[string]struct {
+			next          []service.NewTask
+			reason, field string
+		}{
+			"payload": {[]service.NewTask{good, good, bad(func(n *service.NewTask) { n.Task.Payload = []byte(large) })}, "PAYLOAD_TOO_LARGE", "enqueue[2].payload"},
+			"topic":   {[]service.NewTask{bad(func(n *service.NewTask) { n.Topic = "no topic" })}, "BAD_NAME", "enqueue[0].topic"},
+			"delay":   {[]service.NewTask{bad(func(n *service.NewTask) { n.When.Delay = -1 })}, "BAD_DELAY", "enqueue[0].delay"},
+			"id":      {[]service.NewTask{good, bad(func(n *service.NewTask) { n.Task.ID = "a b" })}, "BAD_ID", "enqueue[1].id"},
+			"number":  {slices.Repeat([]service.NewTask{good}, 101), "BATCH_SIZE", "enqueue"},
+			"bytes":   {slices.Repeat([]service.NewTask{nextTask("mail", full)}, 5), "BATCH_SIZE", "enqueue"},
+		} {
+			if _, err := ackNext(t, s, "mail", first, c.next...); err == nil || err.Reason != c.reason || err.Field != c.field {
+				t.Errorf("%s: got %+v, want %s of %s", name, err, c.reason, c.field)
+			}
+		}
+		if found, err := s.Tasks.Get(t.Context(), "mail", first.Task.ID); err != nil || found.State != store.StateRunning {
+			t.Errorf("the task is %v, %v, want held", found.State, err)
+		}
+		lost := first
+		lost.Token = subscription.EncodeToken(0, store.NewToken())
+		if _, err := ackNext(t, s, "mail", lost, good); err == nil || err.Reason != "HOLD_LOST" {
+			t.Errorf("an ack of a lost hold: %v", err)
+		}
+		if page, _, err := s.Finder.List(t.Context(), "mail", store.StateUnknown, 10, ""); len(page) != 1 || err != nil {
+			t.Errorf("there are %d tasks, %v, want the one that is held", len(page), err)
+		}
+		servicetest.Idle(time.Second)
+		w.Gets()
+	})
+}
+
+// A topic that takes no tasks refuses no ack: they wait, and those of other topics do not.
+func TestTasksOfAcksWaitForTheirTopic(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		other := servicetest.Subscribe(t, s, "audit", 100)
+		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
+		first := w.Gets("first")["first"]
+		configure(t, s, "mail", func(c *store.Topic) { c.EnqueuePaused = true })
+		if _, err := ackNext(t, s, "mail", first, nextTask("mail", "waits"), nextTask("audit", "goes")); err != nil {
+			t.Fatal(err)
+		}
+		servicetest.Idle(20 * time.Second)
+		w.Gets()
+		other.Settle(subscription.SettleAck, other.TakeOne())
+		configure(t, s, "mail", func(c *store.Topic) { c.EnqueuePaused = false })
+		servicetest.Idle(10 * time.Second)
+		w.Gets("waits")
+	})
+}
+
+func configure(t *testing.T, s *service.Service, topic string, change func(*store.Topic)) {
+	t.Helper()
+	ref, err := s.Node().Topics().Open(t.Context(), topic, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := *ref.Config()
+	change(&c)
+	if _, err := s.Node().Store().PutTopic(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Node().Topics().Refresh(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// What cannot be delivered is a dead letter of the ack's topic, and is tried again by a requeue.
+func TestTaskOfAnAckThatCannotBeDeliveredIsADeadLetter(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		configure(t, s, "audit", func(*store.Topic) {})
+		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
+		first := w.Gets("first")["first"]
+		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused = true })
+		large, taken := nextTask("audit", "too large by then"), nextTask("audit", "x")
+		large.Task.ID, taken.Task.ID = "large", "taken"
+		if _, err := ackNext(t, s, "mail", first, large, taken); err != nil {
+			t.Fatal(err)
+		}
+		servicetest.Idle(time.Second)
+		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused, c.MaxPayload = false, 3 })
+		servicetest.EnqueueOne(t, s, service.NewTask{Topic: "audit", Task: store.Task{ID: "taken", MaxRetries: -1}, When: service.When{Delay: time.Hour}})
+		servicetest.Idle(10 * time.Second)
+		for _, size := range []int{1, 10} {
+			why := make(map[string]string)
+			for token := ""; ; {
+				page, next, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, size, token)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range page {
+					why[f.ID] = f.LastError
+					if f.Reason != store.ReasonUndeliverable || f.Topic != "mail" || f.Finished == 0 {
+						t.Errorf("%s is %+v", f.ID, f.Snapshot)
+					}
+				}
+				if token = next; next == "" {
+					break
+				}
+			}
+			if len(why) != 2 || !strings.Contains(why["large"], "for topic audit: payload has 17 bytes") || !strings.Contains(why["taken"], "ID_CONFLICT") {
+				t.Fatalf("dead letters are %v", why)
+			}
+		}
+		configure(t, s, "audit", func(c *store.Topic) { c.MaxPayload = 100 })
+		if n, missing, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{"large", "none"}, service.DeadFilter{}); n != 1 || len(missing) != 1 || err != nil {
+			t.Errorf("requeue: %d, %v, %v", n, missing, err)
+		}
+		servicetest.Idle(time.Second)
+		servicetest.Subscribe(t, s, "audit", 100).Gets("too large by then")
+		if n, _, err := s.DeadLetters.Delete(t.Context(), "mail", nil, service.DeadFilter{Reason: store.ReasonUndeliverable}); n != 1 || err != nil {
+			t.Errorf("delete: %d, %v", n, err)
+		}
+		if page, _, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, 10, ""); len(page) != 0 || err != nil {
+			t.Errorf("what is left: %+v, %v", page, err)
+		}
+	})
+}
+
+// A node that owns nothing acks, and the owner hands on what is left for other topics.
+func TestTasksOfAcksAreHandedOnByTheOwner(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		s, names := f.Nodes["a"].Sys, []string{"a", "b"}
+		for i := range 40 {
+			servicetest.EnqueueOne(t, s, nextTask("mail", fmt.Sprint(i)))
+		}
+		servicetest.Idle(time.Second)
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		servicetest.Idle(time.Second)
+		got := w.Take()
+		if len(got) != 40 {
+			t.Fatalf("got %d deliveries, want 40", len(got))
+		}
+		var want []string
+		for i, d := range got {
+			want = append(want, fmt.Sprint("next of ", i))
+			if _, err := ackNext(t, f.Nodes[names[i%2]].Sys, "mail", d, nextTask("audit", fmt.Sprint("next of ", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		servicetest.Idle(5 * time.Second)
+		audit := servicetest.Subscribe(t, s, "audit", 100)
+		servicetest.Idle(time.Second)
+		audit.Gets(want...)
+	})
+}
+
+// The answers of an ack are lost: its tasks are there once, and it says that it was accepted.
+func TestLostAnswerOfAnAckThatEnqueues(t *testing.T) {
+	servicetest.FaultBubble(t, actors.Config{}, func(t *testing.T, s *service.Service, faulty *servicetest.FaultyStore) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
+		first := w.Gets("first")["first"]
+		faulty.Losing["commit"] = 1
+		if done, err := ackNext(t, s, "mail", first, nextTask("mail", "next"), nextTask("audit", "other")); err != nil || !done.Already {
+			t.Errorf("the ack is %+v, %v", done, err)
+		}
+		servicetest.Idle(10 * time.Second)
+		w.Gets("next")
+		audit := servicetest.Subscribe(t, s, "audit", 100)
+		servicetest.Idle(time.Second)
+		audit.Gets("other")
+	})
+}

@@ -1,0 +1,184 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// refusedTasks are the tasks that acks enqueued and that could not be delivered. They are shown
+// with the dead letters of the topic of the ack, in whose shards cells keep them.
+type refusedTasks struct {
+	node  *actors.Node
+	cells store.Cells // nil: the store keeps none
+}
+
+// snapshot shows one as a dead letter.
+func snapshot(r *sent.Refused) store.Snapshot {
+	t := *r.Task
+	t.LastError = fmt.Sprintf("for topic %s: %s", r.Topic, r.Why)
+	return store.Snapshot{Task: t, State: store.StateDead, Reason: store.ReasonUndeliverable, Finished: r.At}
+}
+
+// The positions of a listing of dead letters in a shard: first among those that were refused.
+const inRefused, inDead = "r", "d"
+
+// list is a lister of those of a shard, and of its dead letters behind them.
+func (s *refusedTasks) list(ctx context.Context, shard store.Shard, cursor string, limit int, dead func(cursor string, limit int) ([]store.Snapshot, string, error)) ([]store.Snapshot, string, error) {
+	rest, refused := strings.CutPrefix(cursor, inRefused)
+	var page []store.Snapshot
+	if s.cells != nil && (cursor == "" || refused) {
+		after, err := parseWake(rest)
+		if err != nil {
+			return nil, "", store.ErrBadCursor
+		}
+		cells, err := s.cells.Listed(ctx, shard, sent.List, after, limit)
+		if err != nil {
+			return nil, "", err
+		}
+		page = s.read(cells)
+		if len(cells) == limit {
+			last := &cells[len(cells)-1]
+			return page, inRefused + strconv.FormatInt(int64(last.Listed), 10) + ":" + string(last.ID), nil
+		}
+		cursor = inDead
+	}
+	if limit == len(page) {
+		return page, inDead, nil
+	}
+	found, next, err := dead(strings.TrimPrefix(cursor, inDead), limit-len(page))
+	if next != "" {
+		next = inDead + next
+	}
+	return append(page, found...), next, err
+}
+
+func parseWake(text string) (store.Wake, error) {
+	if text == "" {
+		return store.Wake{}, nil
+	}
+	at, id, _ := strings.Cut(text, ":")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	return store.Wake{At: store.Millis(ms), ID: store.CellID(id)}, err
+}
+
+// read returns what is in cells; those that cannot be read are left out.
+func (s *refusedTasks) read(cells []store.Cell) (page []store.Snapshot) {
+	for _, c := range cells {
+		r, err := sent.FromCell(c)
+		if err != nil {
+			s.node.Log().Error("an undeliverable task cannot be read", "task", c.ID.Key(), "err", err)
+			continue
+		}
+		page = append(page, snapshot(r))
+	}
+	return page
+}
+
+// refusedAction is what is done with one: sent again, or forgotten.
+type refusedAction func(*sent.Refused) (store.Commit, error)
+
+func forget(r *sent.Refused) (store.Commit, error) { return r.Forget(), nil }
+
+// act applies do to the refused tasks with these ids, in whichever shard each is, and returns
+// how many there were, and the ids that none has.
+func (s *refusedTasks) act(ctx context.Context, ref *actors.Topic, ids []string, do refusedAction) (n int64, missing []string, err error) {
+	if s.cells == nil || len(ids) == 0 {
+		return 0, ids, nil
+	}
+	cells := make([]store.CellID, len(ids))
+	for i, id := range ids {
+		cells[i] = sent.RefusedID(id)
+	}
+	known := make(map[store.CellID]bool)
+	for _, shard := range place.Shards(ref.Config()) {
+		for rest := cells; len(rest) > 0; {
+			found, err := s.cells.Cells(ctx, shard, rest)
+			if err != nil {
+				return n, ids, problem.AsError(err)
+			}
+			rest = rest[len(found):]
+			for _, c := range found {
+				done, err := s.actOn(ctx, ref, shard, c, do)
+				if err != nil {
+					return n, ids, problem.AsError(err)
+				}
+				if done {
+					n, known[c.ID] = n+1, true
+				}
+			}
+		}
+	}
+	for i, id := range ids {
+		if !known[cells[i]] {
+			missing = append(missing, id)
+		}
+	}
+	return n, missing, nil
+}
+
+// actOnMatches applies do to the refused tasks that a filter matches.
+func (s *refusedTasks) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFilter, do refusedAction) (n int64, err error) {
+	if s.cells == nil || f.Reason != store.ReasonNone && f.Reason != store.ReasonUndeliverable {
+		return 0, nil
+	}
+	for _, shard := range place.Shards(ref.Config()) {
+		for after := (store.Wake{}); ; {
+			cells, err := s.cells.Listed(ctx, shard, sent.List, after, store.BatchItems)
+			if err != nil {
+				return n, problem.AsError(err)
+			}
+			if len(cells) == 0 {
+				break
+			}
+			for _, c := range cells {
+				after = store.Wake{At: c.Listed, ID: c.ID}
+				if page := s.read([]store.Cell{c}); len(page) == 0 || !f.matches(&page[0]) {
+					continue
+				}
+				done, err := s.actOn(ctx, ref, shard, c, do)
+				if err != nil {
+					return n, problem.AsError(err)
+				}
+				if done {
+					n++
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// actOn applies do to one, unless somebody else was faster.
+func (s *refusedTasks) actOn(ctx context.Context, ref *actors.Topic, shard store.Shard, c store.Cell, do refusedAction) (bool, error) {
+	if c.Version == 0 {
+		return false, nil
+	}
+	r, err := sent.FromCell(c)
+	if err != nil {
+		return false, err
+	}
+	commit, err := do(r)
+	if err != nil {
+		return false, err
+	}
+	var results []store.CommitResult
+	repeated, err := s.node.Resolve(ctx, func() (err error) {
+		_, results, err = s.cells.Commit(ctx, shard.For(ref.Config().Life), nil, []store.Commit{commit})
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	if len(commit.Send) > 0 {
+		ref.ParcelsSent(shard.N)
+	}
+	return results[0].Status == store.OK || repeated && results[0].Cell.Version == 0, nil
+}

@@ -1,0 +1,35 @@
+package fleet
+
+import (
+	"embed"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+//go:embed templates
+var files embed.FS
+
+// section finds what is on the pages, and does what their forms ask for.
+type section struct {
+	admin ddqv1.AdminServiceClient
+}
+
+// New returns the section, of the server at the other end of conn.
+func New(conn grpc.ClientConnInterface) frame.Section {
+	s := &section{admin: ddqv1.NewAdminServiceClient(conn)}
+	return frame.Section{
+		Templates: files,
+		Pages: map[string]frame.Page{
+			"nodes":  {Template: "nodes", Make: s.nodes},
+			"shards": {Template: "shards", Make: s.shards},
+		},
+		Actions: map[string]frame.Action{
+			"node/drain":    s.drainNode,
+			"node/undrain":  s.undrainNode,
+			"shard/release": s.releaseShard,
+		},
+	}
+}

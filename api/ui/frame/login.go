@@ -1,0 +1,169 @@
+package frame
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Logins exchange a token for a key, which is kept in a cookie of one browser. Errors are gRPC
+// statuses.
+type Logins interface {
+	// On reports whether visitors have to log in.
+	On() bool
+	// Login returns a key, and when the token expires; zero: never.
+	Login(ctx context.Context, token string) (key string, expires time.Time, err error)
+	Logout(ctx context.Context, key string) error
+	// As returns a context of calls that are made by whom a key stands for.
+	As(ctx context.Context, key string) (context.Context, error)
+}
+
+// Cookies. The first is bound to the host by its name; browsers take it over TLS only.
+const (
+	cookieTLS   = "__Host-ddq"
+	cookiePlain = "ddq"
+
+	// maxLoginForm bounds what somebody sends who is not known.
+	maxLoginForm = 4 << 10
+)
+
+func cookieFor(r *http.Request, value string) *http.Cookie {
+	c := &http.Cookie{Name: cookiePlain, Value: value, Path: Prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if r.TLS != nil {
+		c.Name, c.Path, c.Secure = cookieTLS, "/", true
+	}
+	return c
+}
+
+// keyOf is the key that a request brings; empty when it brings none.
+func keyOf(r *http.Request) string {
+	if c, err := r.Cookie(cookieFor(r, "").Name); err == nil {
+		return c.Value
+	}
+	return ""
+}
+
+// loginForm is the page of somebody who is not known.
+type loginForm struct {
+	Next  string // where they wanted to go
+	Error string
+}
+
+// strange answers a request of somebody who is not known. Whoever wanted to look at a page is
+// asked to log in, and comes back to it.
+func (f *Frame) strange(w http.ResponseWriter, r *http.Request, err error) {
+	if status.Code(err) != codes.Unauthenticated {
+		f.fail(w, r, err)
+		return
+	}
+	form := loginForm{Next: Prefix}
+	if r.Method == http.MethodGet {
+		form.Next = r.URL.RequestURI()
+	} else {
+		form.Error = "Nothing was done: the login has ended."
+	}
+	f.askWho(w, r, http.StatusUnauthorized, form)
+}
+
+func (f *Frame) askWho(w http.ResponseWriter, r *http.Request, code int, form loginForm) {
+	f.write(w, r, code, "login", &View{Title: "Log in", Body: form})
+}
+
+func (f *Frame) loginPage(w http.ResponseWriter, r *http.Request) {
+	if !f.logins.On() {
+		http.Redirect(w, r, Prefix, http.StatusSeeOther)
+		return
+	}
+	f.askWho(w, r, http.StatusOK, loginForm{Next: ownPath(r.URL.Query().Get("next"))})
+}
+
+// ownPath is a path if it is that of a page here, else that of the first page.
+func ownPath(path string) string {
+	if strings.HasPrefix(path, Prefix) && !strings.ContainsAny(path, "\\\r\n") {
+		return path
+	}
+	return Prefix
+}
+
+func (f *Frame) login(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxLoginForm)
+	from, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		from = r.RemoteAddr
+	}
+	form := loginForm{Next: ownPath(r.PostFormValue("next"))}
+	if !f.refused.allow(from, time.Now()) {
+		form.Error = "Too many wrong tokens came from this address. Wait a minute."
+		f.askWho(w, r, http.StatusTooManyRequests, form)
+		return
+	}
+	key, expires, err := f.logins.Login(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
+	switch {
+	case status.Code(err) == codes.Unauthenticated:
+		f.refused.add(from, time.Now())
+		form.Error = "This token does not count: it is not one of this fleet, or it has expired or was revoked."
+		f.askWho(w, r, http.StatusUnauthorized, form)
+		return
+	case err != nil:
+		f.fail(w, r, err)
+		return
+	}
+	if old := keyOf(r); old != "" { // nobody goes on with what was there before
+		_ = f.logins.Logout(r.Context(), old)
+	}
+	c := cookieFor(r, key)
+	c.Expires = expires
+	http.SetCookie(w, c)
+	http.Redirect(w, r, form.Next, http.StatusSeeOther)
+}
+
+func (f *Frame) logout(w http.ResponseWriter, r *http.Request) {
+	if err := f.logins.Logout(r.Context(), keyOf(r)); err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	c := cookieFor(r, "")
+	c.MaxAge = -1
+	http.SetCookie(w, c)
+	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
+	http.Redirect(w, r, Prefix+"login", http.StatusSeeOther)
+}
+
+// Bounds of wrong tokens.
+const (
+	wrongTokens  = 5
+	wrongWithin  = time.Minute
+	maxAddresses = 10_000
+)
+
+// attempts counts wrong tokens by the address that they came from.
+type attempts struct {
+	mu   sync.Mutex
+	last map[string][]time.Time // at most wrongTokens each; guarded by mu
+}
+
+func newAttempts() *attempts { return &attempts{last: make(map[string][]time.Time)} }
+
+// allow reports whether an address may try.
+func (a *attempts) allow(from string, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.last[from]
+	return len(all) < wrongTokens || now.Sub(all[0]) >= wrongWithin
+}
+
+func (a *attempts) add(from string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.last) >= maxAddresses {
+		clear(a.last) // rather than grow; a token has 256 random bits
+	}
+	all := append(a.last[from], now)
+	a.last[from] = all[max(0, len(all)-wrongTokens):]
+}

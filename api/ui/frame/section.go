@@ -1,0 +1,64 @@
+package frame
+
+import (
+	"context"
+	"io/fs"
+	"net/url"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Section is a group of pages, and of actions that they offer. Keys are paths under Prefix.
+type Section struct {
+	Templates fs.FS             // with a file templates/NAME.html for each page
+	Pages     map[string]Page   // which a link leads to
+	Actions   map[string]Action // of forms that lead to another page
+	Answers   map[string]Page   // of forms that are answered with a page, which is shown once
+}
+
+// Page is a template, and what finds out what is on it.
+type Page struct {
+	Template string
+	Make     Maker
+}
+
+// Maker finds what is on a page; the query, or the form, says of what.
+type Maker func(ctx context.Context, query url.Values) (View, error)
+
+// open serves a section.
+func (f *Frame) open(s Section) error {
+	for path, p := range s.Pages {
+		if err := f.parse(s.Templates, p.Template); err != nil {
+			return err
+		}
+		f.mux.Handle("GET "+Prefix+path, f.page(p.Template, p.Make))
+	}
+	for path, p := range s.Answers {
+		if err := f.parse(s.Templates, p.Template); err != nil {
+			return err
+		}
+		f.mux.Handle("POST "+Prefix+path, f.answer(p.Template, p.Make))
+	}
+	for path, do := range s.Actions {
+		f.mux.Handle("POST "+Prefix+path, f.act(do))
+	}
+	return nil
+}
+
+// Required is a field of the query without which there is no page.
+func Required(query url.Values, field string) (string, error) {
+	if v := query.Get(field); v != "" {
+		return v, nil
+	}
+	return "", status.Errorf(codes.InvalidArgument, "%s is required", field)
+}
+
+// Server is how the node that answers is, and the store's time.
+func Server(ctx context.Context, admin ddqv1.AdminServiceClient) (*ddqv1.DescribeServerResponse, time.Time, error) {
+	s, err := admin.DescribeServer(ctx, &ddqv1.DescribeServerRequest{})
+	return s, time.UnixMilli(s.GetStoreNowUnixMs()), err
+}

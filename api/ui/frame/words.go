@@ -1,0 +1,107 @@
+package frame
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// words are the functions of templates.
+var words = template.FuncMap{
+	"count": CountText,
+	"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
+	"instant": func(t *timestamppb.Timestamp) string {
+		if t == nil {
+			return ""
+		}
+		return t.AsTime().Format("2006-01-02 15:04:05.000 MST")
+	},
+	"away":  AwayText,
+	"state": StateText,
+	"link":  Link,
+	"cut":   Cut,
+	"span":  func(ms int64) string { return spanText(time.Duration(ms) * time.Millisecond) },
+}
+
+// Link is the address of a page, with pairs of fields and values as its query.
+func Link(page string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return Prefix + page
+	}
+	return Prefix + page + "?" + q.Encode()
+}
+
+// CountText groups the digits of a number: 1 234 567, with narrow spaces that do not break.
+func CountText(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var out strings.Builder
+	for i, d := range digits {
+		if left := len(digits) - i; i > 0 && left%3 == 0 && digits[i-1] != '-' {
+			out.WriteRune('\u202f')
+		}
+		out.WriteRune(d)
+	}
+	return out.String()
+}
+
+// longest is how many characters of a text that others wrote are shown in a line.
+const longest = 120
+
+// Cut shortens a text that others wrote to what is shown in a line.
+func Cut(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if r := []rune(text); len(r) > longest {
+		return string(r[:longest]) + "…"
+	}
+	return text
+}
+
+// AwayText says how far a time is away from now: in 5 s, 2 min ago.
+func AwayText(t *timestamppb.Timestamp, now time.Time) string {
+	if t == nil {
+		return ""
+	}
+	if d := t.AsTime().Sub(now); d >= 0 {
+		return "in " + spanText(d)
+	} else {
+		return spanText(-d) + " ago"
+	}
+}
+
+// spanText is a duration in its largest unit, and not more exact than people need.
+func spanText(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// StateText is a state in the words of the command line: scheduled, dead.
+func StateText(s fmt.Stringer) string {
+	name := s.String()
+	for _, prefix := range []string{"TASK_STATE_", "ATTEMPT_OUTCOME_", "DEAD_REASON_", "NODE_STATE_", "SCHEDULE_STATE_", "WAITING_FOR_", "RUN_OUTCOME_", "RUN_ORIGIN_", "SKIP_REASON_", "WORKFLOW_STATE_", "WORKFLOW_CAUSE_", "STEP_STATE_", "STEP_REASON_", "STEP_KIND_"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	if name == "UNSPECIFIED" {
+		return ""
+	}
+	return strings.ReplaceAll(strings.ToLower(name), "_", " ")
+}

@@ -1,0 +1,37 @@
+package schedules
+
+import (
+	"embed"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+//go:embed templates
+var files embed.FS
+
+// section finds what is on the pages, and does what their forms ask for.
+type section struct {
+	admin     ddqv1.AdminServiceClient
+	schedules ddqv1.ScheduleServiceClient
+}
+
+// New returns the section, of the server at the other end of conn.
+func New(conn grpc.ClientConnInterface) frame.Section {
+	s := &section{admin: ddqv1.NewAdminServiceClient(conn), schedules: ddqv1.NewScheduleServiceClient(conn)}
+	return frame.Section{
+		Templates: files,
+		Pages: map[string]frame.Page{
+			"schedules": {Template: "schedules", Make: s.scheduleList},
+			"schedule":  {Template: "schedule", Make: s.schedule},
+		},
+		Actions: map[string]frame.Action{
+			"schedule/pause":   s.pauseSchedule,
+			"schedule/resume":  s.resumeSchedule,
+			"schedule/trigger": s.triggerSchedule,
+			"schedule/delete":  s.deleteSchedule,
+		},
+	}
+}

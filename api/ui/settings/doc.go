@@ -1,0 +1,2 @@
+// Package settings shows who looks, and the tokens that they may change.
+package settings

@@ -1,0 +1,110 @@
+package tasks
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+// reasons are those by which dead letters are looked for.
+var reasons = []ddqv1.DeadReason{
+	ddqv1.DeadReason_DEAD_REASON_MAX_RETRIES, ddqv1.DeadReason_DEAD_REASON_PERMANENT, ddqv1.DeadReason_DEAD_REASON_EXPIRED,
+	ddqv1.DeadReason_DEAD_REASON_CORRUPT, ddqv1.DeadReason_DEAD_REASON_HOLD_EXPIRED, ddqv1.DeadReason_DEAD_REASON_RATE_LIMITED,
+	ddqv1.DeadReason_DEAD_REASON_CANCELLED, ddqv1.DeadReason_DEAD_REASON_UNDELIVERABLE,
+}
+
+// deadPage is a page of a topic's dead letters.
+type deadPage struct {
+	Topic, Reason, Error string // as they were asked for
+	Now                  time.Time
+	Reasons              []ddqv1.DeadReason
+	Tasks                []*ddqv1.Task
+	Next                 string
+	May                  frame.May
+}
+
+// deadFilter reads which dead letters are meant.
+func deadFilter(query url.Values) (*ddqv1.DeadLetterFilter, error) {
+	filter := &ddqv1.DeadLetterFilter{ErrorContains: query.Get("error")}
+	if name := query.Get("reason"); name != "" {
+		i := slices.IndexFunc(reasons, func(r ddqv1.DeadReason) bool { return frame.StateText(r) == name })
+		if i < 0 {
+			return nil, status.Error(codes.InvalidArgument, "there is no reason "+frame.Cut(name))
+		}
+		filter.Reason = reasons[i]
+	}
+	return filter, nil
+}
+
+func (s *section) dead(ctx context.Context, query url.Values) (frame.View, error) {
+	topic, err := frame.Required(query, "topic")
+	if err != nil {
+		return frame.View{}, err
+	}
+	filter, err := deadFilter(query)
+	if err != nil {
+		return frame.View{}, err
+	}
+	_, now, err := frame.Server(ctx, s.admin)
+	if err != nil {
+		return frame.View{}, err
+	}
+	list, err := s.admin.ListDeadLetters(ctx, &ddqv1.ListDeadLettersRequest{Topic: topic, Filter: filter, PageSize: frame.PageSize, PageToken: query.Get("page")})
+	if err != nil {
+		return frame.View{}, err
+	}
+	return frame.View{Title: "Dead letters of " + frame.Cut(topic), Page: "overview", Body: deadPage{
+		Topic: topic, Reason: query.Get("reason"), Error: query.Get("error"), Now: now, Reasons: reasons,
+		Tasks: list.GetTasks(), Next: list.GetNextPageToken(), May: frame.Who(ctx).On(topic),
+	}}, nil
+}
+
+// chosen are the dead letters that a form is about: those that were ticked, or with "all" those
+// that its filter matches.
+func chosen(form url.Values) (topic string, ids []string, filter *ddqv1.DeadLetterFilter, err error) {
+	if topic, err = frame.Required(form, "topic"); err != nil {
+		return "", nil, nil, err
+	}
+	if form.Get("which") == "all" {
+		filter, err = deadFilter(form)
+		return topic, nil, filter, err
+	}
+	if ids = form["id"]; len(ids) == 0 { // without ids, a call is about all of them
+		return "", nil, nil, status.Error(codes.InvalidArgument, "nothing was done: none was ticked")
+	}
+	return topic, ids, nil, nil
+}
+
+func deadPath(form url.Values) string {
+	return frame.Link("dead", "topic", form.Get("topic"), "reason", form.Get("reason"), "error", form.Get("error"))
+}
+
+func (s *section) requeueDead(ctx context.Context, form url.Values) (string, string, error) {
+	topic, ids, filter, err := chosen(form)
+	if err != nil {
+		return "", "", err
+	}
+	_, err = s.admin.RequeueDeadLetters(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids, Filter: filter})
+	return deadPath(form), "requeued", err
+}
+
+func (s *section) deleteDead(ctx context.Context, form url.Values) (string, string, error) {
+	topic, ids, filter, err := chosen(form)
+	if err != nil {
+		return "", "", err
+	}
+	if filter != nil {
+		if err := frame.Typed(form, topic); err != nil {
+			return "", "", err
+		}
+	}
+	_, err = s.admin.DeleteDeadLetters(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Ids: ids, Filter: filter})
+	return deadPath(form), "deleted", err
+}

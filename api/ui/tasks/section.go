@@ -1,0 +1,42 @@
+package tasks
+
+import (
+	"embed"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+//go:embed templates
+var files embed.FS
+
+// section finds what is on the pages, and does what their forms ask for.
+type section struct {
+	queue ddqv1.DelayQueueServiceClient
+	admin ddqv1.AdminServiceClient
+}
+
+// New returns the section, of the server at the other end of conn.
+func New(conn grpc.ClientConnInterface) frame.Section {
+	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn)}
+	return frame.Section{
+		Templates: files,
+		Pages: map[string]frame.Page{
+			"tasks": {Template: "tasks", Make: s.tasks},
+			"task":  {Template: "task", Make: s.task},
+			"dead":  {Template: "dead", Make: s.dead},
+		},
+		Actions: map[string]frame.Action{
+			"task/promote":    s.promoteTask,
+			"task/reschedule": s.rescheduleTask,
+			"task/edit":       s.editTask,
+			"task/cancel":     s.cancelTask,
+			"task/delete":     s.deleteTask,
+			"task/requeue":    s.requeueTask,
+			"dead/requeue":    s.requeueDead,
+			"dead/delete":     s.deleteDead,
+		},
+	}
+}

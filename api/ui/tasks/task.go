@@ -1,0 +1,154 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+// payloadShown is how many bytes of a payload a page has.
+const payloadShown = 64 << 10
+
+// taskPage is a task: what it is, what became of it, and what it carries.
+type taskPage struct {
+	*ddqv1.Task
+	Now      time.Time
+	Timeline []moment
+	Payload  body
+	Result   body
+	May      frame.May
+}
+
+// Open reports whether the task is still to be done.
+func (p taskPage) Open() bool { return p.GetFinishedAt() == nil }
+
+// Running reports whether a worker holds it.
+func (p taskPage) Running() bool { return p.GetState() == ddqv1.TaskState_TASK_STATE_RUNNING }
+
+// Dead reports whether it is a dead letter.
+func (p taskPage) Dead() bool {
+	return p.GetState() == ddqv1.TaskState_TASK_STATE_DEAD || p.GetState() == ddqv1.TaskState_TASK_STATE_EXPIRED
+}
+
+// Text reports whether the payload can be edited as text. Browsers make ends of lines of their own,
+// which editTask takes back: that would change a payload with others.
+func (p taskPage) Text() bool {
+	return !p.GetMasked() && !p.Payload.Cut && p.Payload.Form != "bytes" && !bytes.ContainsRune(p.GetPayload(), '\r')
+}
+
+// Raw is the payload as it is.
+func (p taskPage) Raw() string { return string(p.GetPayload()) }
+
+// moment is a point of a task's life.
+type moment struct {
+	At    *timestamppb.Timestamp
+	What  string
+	Late  time.Duration // of a beginning: after its due time; 0 when that is not known
+	Who   string
+	Error string
+	Ahead bool // it is yet to come
+}
+
+// body is bytes as they are shown.
+type body struct {
+	Text string
+	Form string // text, JSON, bytes
+	Size int
+	Cut  bool // there is more
+}
+
+func (s *section) task(ctx context.Context, query url.Values) (frame.View, error) {
+	id, err := frame.Required(query, "id")
+	if err != nil {
+		return frame.View{}, err
+	}
+	_, now, err := frame.Server(ctx, s.admin)
+	if err != nil {
+		return frame.View{}, err
+	}
+	r, err := s.queue.GetTask(ctx, &ddqv1.GetTaskRequest{Topic: query.Get("topic"), Id: id})
+	if err != nil {
+		return frame.View{}, err
+	}
+	t := r.GetTask()
+	return frame.View{Title: "Task " + frame.Cut(id), Page: "overview", Live: true, Body: taskPage{
+		Task: t, Now: now, Timeline: timeline(t, now), Payload: shown(t.GetPayload()), Result: shown(t.GetResult()), May: frame.Who(ctx).On(t.GetTopic()),
+	}}, nil
+}
+
+// timeline is what happened to a task, and what will, in order.
+func timeline(t *ddqv1.Task, now time.Time) (all []moment) {
+	all = append(all, moment{At: t.GetCreatedAt(), What: "enqueued"})
+	due := moment{At: t.GetExecuteTime(), What: "due", Ahead: t.GetExecuteTime().AsTime().After(now)}
+	attempts := t.GetAttempts()
+	if len(attempts) == 0 {
+		all = append(all, due)
+	}
+	for i, a := range attempts {
+		began := moment{At: a.GetStartedAt(), What: "attempt " + frame.CountText(int64(a.GetNumber())), Who: onNode(a)}
+		if i == len(attempts)-1 && a.GetEndedAt() == nil && began.At != nil { // the due time is that of this attempt
+			began.Late = max(0, began.At.AsTime().Sub(t.GetExecuteTime().AsTime()))
+		}
+		all = append(all, began)
+		if a.GetEndedAt() != nil {
+			all = append(all, moment{At: a.GetEndedAt(), What: frame.StateText(a.GetOutcome()), Error: a.GetError()})
+		}
+	}
+	switch {
+	case t.GetFinishedAt() != nil:
+		all = append(all, moment{At: t.GetFinishedAt(), What: frame.StateText(t.GetState()), Error: frame.StateText(t.GetDeadReason())})
+	case t.GetHoldDeadline() != nil:
+		all = append(all, moment{At: t.GetHoldDeadline(), What: "hold ends, unless it is extended", Ahead: true})
+	case len(attempts) > 0:
+		all = append(all, due)
+	}
+	return all
+}
+
+func onNode(a *ddqv1.Attempt) string {
+	if a.GetNode() == "" {
+		return a.GetWorker()
+	}
+	return a.GetWorker() + " on " + a.GetNode()
+}
+
+// shown is a payload as people read it.
+func shown(b []byte) body {
+	out := body{Size: len(b), Form: "text"}
+	var indented bytes.Buffer
+	switch {
+	case len(b) > payloadShown:
+		b, out.Cut = b[:payloadShown], true
+	case len(b) > 0 && (b[0] == '{' || b[0] == '[') && json.Indent(&indented, b, "", "  ") == nil:
+		b, out.Form = indented.Bytes(), "JSON"
+	}
+	if out.Text = string(b); !readable(b, out.Cut) {
+		out.Form, out.Text = "bytes", hex.Dump(b)
+	}
+	return out
+}
+
+// readable reports whether bytes are text. Of text that was cut the last character may be, too.
+func readable(b []byte, cut bool) bool {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return cut && i > 0 && len(b)-i < utf8.UTFMax
+		}
+		if unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' {
+			return false
+		}
+		i += n
+	}
+	return true
+}

@@ -1,0 +1,40 @@
+package topics
+
+import (
+	"embed"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+//go:embed templates
+var files embed.FS
+
+// section finds what is on the pages, and does what their forms ask for.
+type section struct {
+	queue   ddqv1.DelayQueueServiceClient
+	admin   ddqv1.AdminServiceClient
+	crowded *crowded
+}
+
+// New returns the section, of the server at the other end of conn.
+func New(conn grpc.ClientConnInterface) frame.Section {
+	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), crowded: newCrowded()}
+	return frame.Section{
+		Templates: files,
+		Pages: map[string]frame.Page{
+			"{$}":   {Template: "overview", Make: s.overview},
+			"topic": {Template: "topic", Make: s.topic},
+		},
+		Actions: map[string]frame.Action{
+			"topic/create":    s.createTopic,
+			"topic/configure": s.configureTopic,
+			"topic/pause":     s.pauseTopic,
+			"topic/resume":    s.resumeTopic,
+			"topic/purge":     s.purgeTopic,
+			"topic/delete":    s.deleteTopic,
+		},
+	}
+}

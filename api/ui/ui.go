@@ -1,0 +1,24 @@
+package ui
+
+import (
+	"log/slog"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/ui/fleet"
+	"github.com/ddq-io/ddq/api/ui/frame"
+	"github.com/ddq-io/ddq/api/ui/schedules"
+	"github.com/ddq-io/ddq/api/ui/settings"
+	"github.com/ddq-io/ddq/api/ui/tasks"
+	"github.com/ddq-io/ddq/api/ui/topics"
+	"github.com/ddq-io/ddq/api/ui/workflows"
+)
+
+// Prefix is where all paths of the pages begin.
+const Prefix = frame.Prefix
+
+// New returns the pages of the server at the other end of conn, which is its channel.
+func New(conn grpc.ClientConnInterface, logins frame.Logins, log *slog.Logger) (*frame.Frame, error) {
+	return frame.New(conn, logins, log,
+		topics.New(conn), tasks.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
+}

@@ -1,0 +1,295 @@
+package ui_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/net/html"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui"
+	"github.com/ddq-io/ddq/cmd/node"
+)
+
+// rig is a server with its pages.
+type rig struct {
+	*testing.T
+	base   string
+	client *client.Client
+	plain  http.Client // it follows no redirect
+}
+
+// rootVariable is where tests with a login have the root token.
+const rootVariable = "DDQ_UI_TEST_ROOT"
+
+func start(t *testing.T, args ...string) *rig {
+	t.Helper()
+	var cfg node.Config
+	flags := pflag.NewFlagSet("node", pflag.ContinueOnError)
+	cfg.Flags(flags)
+	if err := flags.Parse(append([]string{"--store", "memory", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--shutdown-grace", "1s"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.Start(t.Context(), &cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.Dial(n.GRPCAddr(), client.Config{Token: os.Getenv(rootVariable)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &rig{t, "http://" + n.HTTPAddr(), c, http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// get returns a page, parsed, and fails unless it is answered with a code.
+func (r *rig) get(code int, path string) (*html.Node, string) {
+	r.Helper()
+	reply, err := http.Get(r.base + path)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil || reply.StatusCode != code {
+		r.Fatalf("%s: %s, %v\n%s", path, reply.Status, err, text)
+	}
+	if csp := reply.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") {
+		r.Errorf("%s: policy %q", path, csp)
+	}
+	page, err := html.Parse(strings.NewReader(string(text)))
+	if err != nil {
+		r.Fatalf("%s: %v", path, err)
+	}
+	return page, string(text)
+}
+
+// elements are those of a page, in order.
+func elements(page *html.Node) (all []*html.Node) {
+	for n := range page.Descendants() {
+		if n.Type == html.ElementNode {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func attr(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// check holds a page against what every page keeps to.
+func (r *rig) check(path string, page *html.Node) (links []string) {
+	r.Helper()
+	ids, headings := map[string]bool{}, 0
+	for _, n := range elements(page) {
+		if id := attr(n, "id"); id != "" {
+			if ids[id] {
+				r.Errorf("%s: id %s twice", path, id)
+			}
+			ids[id] = true
+		}
+		for _, a := range n.Attr {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || strings.HasPrefix(strings.TrimSpace(strings.ToLower(a.Val)), "javascript:") {
+				r.Errorf("%s: <%s %s=%q>", path, n.Data, a.Key, a.Val)
+			}
+		}
+		switch n.Data {
+		case "h1":
+			headings++
+		case "style":
+			r.Errorf("%s: style in the page", path)
+		case "script":
+			if attr(n, "src") == "" {
+				r.Errorf("%s: script in the page", path)
+			}
+		case "input", "select", "textarea":
+			if attr(n, "type") != "hidden" && n.Parent.Data != "label" {
+				r.Errorf("%s: %s without a label", path, n.Data)
+			}
+		case "form":
+			if attr(n, "method") == "" {
+				r.Errorf("%s: form without a method", path)
+			}
+		case "a":
+			links = append(links, attr(n, "href"))
+		}
+	}
+	if headings != 1 {
+		r.Errorf("%s: %d headings of the first rank", path, headings)
+	}
+	return links
+}
+
+// walk looks at every page that links lead to.
+func (r *rig) walk() (seen []string) {
+	r.Helper()
+	for next := []string{ui.Prefix}; len(next) > 0; next = next[1:] {
+		path, _, _ := strings.Cut(next[0], "#")
+		if path == "" || slices.Contains(seen, path) {
+			continue
+		}
+		seen = append(seen, path)
+		page, _ := r.get(http.StatusOK, path)
+		next = append(next, r.check(path, page)...)
+	}
+	return seen
+}
+
+func (r *rig) enqueue(tasks ...client.Task) {
+	r.Helper()
+	for _, t := range tasks {
+		if _, err := r.client.Enqueue(r.Context(), t); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+func TestAnEmptyServerSaysHowToBegin(t *testing.T) {
+	r := start(t)
+	if _, text := r.get(http.StatusOK, "/"); !strings.Contains(text, "ddq enqueue") {
+		t.Error(text)
+	}
+	if n := len(r.walk()); n != 7 {
+		t.Errorf("%d pages", n)
+	}
+}
+
+// TestANewcomerSeesWhatIsThere: the topic, what is due in the next minute, and a task's life.
+func TestANewcomerSeesWhatIsThere(t *testing.T) {
+	r := start(t)
+	r.enqueue(
+		client.Task{Topic: "mail", ID: "soon", Delay: 30 * time.Second, Payload: []byte(`{"to":"ann"}`)},
+		client.Task{Topic: "mail", ID: "later", Delay: 48 * time.Hour},
+		client.Task{Topic: "sms", ID: "bad", MaxRetries: new(0)},
+	)
+	if _, err := r.client.PutSchedule(r.Context(), client.Schedule{Topic: "mail", Name: "nightly", Cron: []string{"30 2 * * *"}, Zone: "Europe/Berlin"}); err != nil {
+		t.Fatal(err)
+	}
+	kill(r, "sms", "smtp said no")
+	seen := r.walk()
+	for _, want := range []string{"/ui/topic?name=mail", "/ui/task?id=soon&topic=mail", "/ui/dead?topic=sms", "/ui/task?id=bad&topic=sms", "/ui/schedules?topic=mail"} {
+		if !slices.Contains(seen, want) {
+			t.Errorf("no link leads to %s", want)
+		}
+	}
+	page, text := r.get(http.StatusOK, ui.Prefix)
+	if bars := slices.DeleteFunc(elements(page), func(n *html.Node) bool { return n.Data != "rect" }); len(bars) != 1 {
+		t.Errorf("%d columns, want one", len(bars))
+	}
+	if !strings.Contains(text, "1 later") {
+		t.Error(text)
+	}
+	if _, text := r.get(http.StatusOK, "/ui/task?topic=mail&id=soon"); !strings.Contains(text, "&#34;to&#34;: &#34;ann&#34;") {
+		t.Errorf("the payload is not shown as JSON: %s", text)
+	}
+	_, text = r.get(http.StatusOK, "/ui/task?topic=sms&id=bad")
+	for _, want := range []string{"enqueued", "attempt 1", "failed", "smtp said no", "dead", "tester on "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("its story says nothing of %q", want)
+		}
+	}
+	if _, text := r.get(http.StatusOK, "/ui/schedules"); !strings.Contains(text, "30 2 * * *") || !strings.Contains(text, "Europe/Berlin") {
+		t.Error(text)
+	}
+	if _, text := r.get(http.StatusOK, "/ui/tasks?topic=mail&id=so"); !strings.Contains(text, ">soon<") || strings.Contains(text, ">later<") {
+		t.Error(text)
+	}
+}
+
+// kill takes the task of a topic that is due, and gives it up.
+func kill(r *rig, topic, why string) {
+	r.Helper()
+	queue := ddqv1.NewDelayQueueServiceClient(r.client.Conn())
+	held, err := queue.Retrieve(r.Context(), &ddqv1.RetrieveRequest{Topic: topic, Worker: "tester", MaxTasks: 1, WaitMs: 10_000})
+	if err != nil || len(held.Deliveries) != 1 {
+		r.Fatal(held, err)
+	}
+	d := held.Deliveries[0]
+	if _, err := queue.Nack(r.Context(), &ddqv1.NackRequest{Topic: topic, Nack: &ddqv1.Nack{TaskId: d.Task.Id, HoldToken: d.HoldToken, Error: why}}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// hostile are texts that pages must show as what they are.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'><svg onload=alert(1)>`, `javascript:alert(1)`, `</pre></main><h1>x</h1>`, `{{.}}`, `{{template "body"}}`,
+	"\u202etxt.exe", strings.Repeat("x", 5000), "&lt;b&gt;", "a\u0000b", "<!--", "]]>", `\x3cscript\x3e`, "😀", "</script><script>",
+}
+
+func TestHostileTextsAreText(t *testing.T) {
+	r := start(t)
+	for i, text := range hostile {
+		r.enqueue(client.Task{
+			Topic: "mail", ID: "t" + string(rune('a'+i)), Delay: time.Hour, Payload: []byte(text),
+			Attributes: map[string]string{"k": strings.ReplaceAll(text[:min(len(text), 200)], "\u0000", "")},
+		})
+	}
+	for _, path := range r.walk() {
+		page, _ := r.get(http.StatusOK, path)
+		for _, n := range elements(page) {
+			if n.Data == "img" || n.Data == "script" && attr(n, "src") != "/ui/static/ui.js" {
+				t.Errorf("%s: <%s> of a text", path, n.Data)
+			}
+		}
+	}
+	for _, text := range hostile {
+		for _, path := range []string{"/ui/topic?name=", "/ui/tasks?topic=", "/ui/tasks?topic=mail&state=", "/ui/tasks?topic=mail&page=", "/ui/task?topic=mail&id=", "/ui/schedules?page=", "/ui/?page="} {
+			reply, err := http.Get(r.base + path + url.QueryEscape(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := html.Parse(reply.Body)
+			reply.Body.Close()
+			if err != nil || reply.StatusCode != http.StatusBadRequest && reply.StatusCode != http.StatusNotFound {
+				t.Errorf("%s%.30q: %s, %v", path, text, reply.Status, err)
+				continue
+			}
+			r.check(path, page)
+		}
+	}
+}
+
+func TestPagesThatAreNone(t *testing.T) {
+	r := start(t)
+	for path, code := range map[string]int{
+		"/ui/none": http.StatusNotFound, "/ui/topic": http.StatusBadRequest, "/ui/topic?name=none": http.StatusNotFound, "/ui/task": http.StatusBadRequest,
+		"/ui/task?topic=mail&id=none": http.StatusNotFound, "/ui/tasks?topic=mail&state=lost": http.StatusBadRequest, "/ui/static/none": http.StatusNotFound,
+	} {
+		reply, err := http.Get(r.base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Body.Close()
+		if reply.StatusCode != code {
+			t.Errorf("%s: %s, want %d", path, reply.Status, code)
+		}
+	}
+	post, err := http.Post(r.base+"/ui/", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post.Body.Close()
+	if post.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %s", post.Status)
+	}
+}

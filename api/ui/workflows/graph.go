@@ -1,0 +1,214 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+// Of the picture of a workflow, in its own units.
+const (
+	stepsDrawn = 200 // beyond it the table says more than a picture
+
+	stepWidth  = 150
+	stepHeight = 44
+	stepAside  = 60 // between columns
+	stepBelow  = 16 // between rows
+	stepText   = 18 // characters
+)
+
+// graph is a picture of a workflow: steps in columns, each to the right of those that it waits for.
+type graph struct {
+	Width, Height int
+	Boxes         []box
+	Lines         []string // paths
+}
+
+type box struct {
+	X, Y, Width, Height int
+	TextX, NameY, HowY  int
+	Name, Short, State  string
+	Round               int // of waits and children
+}
+
+// newGraph draws the steps of a workflow; copies of a step are one box. It returns nil when there
+// are too many.
+func newGraph(steps []*ddqv1.StepStatus) *graph {
+	nodes, order := group(steps)
+	if len(order) == 0 || len(order) > stepsDrawn {
+		return nil
+	}
+	g, rows, at := new(graph), map[int]int{}, map[string]box{}
+	for _, name := range order {
+		level := nodes[name].level(nodes)
+		b := nodes[name].box(level, rows[level])
+		rows[level]++
+		at[name], g.Boxes = b, append(g.Boxes, b)
+		g.Width, g.Height = max(g.Width, b.X+stepWidth+1), max(g.Height, b.Y+stepHeight+1)
+	}
+	for _, name := range order {
+		for _, before := range nodes[name].after {
+			if from, ok := at[before]; ok {
+				g.Lines = append(g.Lines, line(from, at[name]))
+			}
+		}
+	}
+	return g
+}
+
+// node is a step with all its copies.
+type node struct {
+	name   string
+	kind   ddqv1.StepKind
+	after  []string
+	states []ddqv1.StepState
+	column int // -1: not known yet
+}
+
+// group puts the copies of steps together; names are in the order of their first copies.
+func group(steps []*ddqv1.StepStatus) (nodes map[string]*node, order []string) {
+	nodes = make(map[string]*node)
+	for _, s := range steps {
+		n := nodes[s.GetName()]
+		if n == nil {
+			n = &node{name: s.GetName(), kind: s.GetKind(), column: -1}
+			for _, a := range s.GetAfter() {
+				n.after = append(n.after, a.GetStep())
+			}
+			if from := s.GetGrownFrom(); from != "" && len(n.after) == 0 {
+				n.after = []string{from}
+			}
+			nodes[n.name], order = n, append(order, n.name)
+		}
+		n.states = append(n.states, s.GetState())
+	}
+	return nodes, order
+}
+
+// level is the column of a step: one more than that of the last step that it waits for. The server
+// takes no workflow with a circle; should there be one, it ends in the first column.
+func (n *node) level(nodes map[string]*node) int {
+	if n.column >= 0 {
+		return n.column
+	}
+	n.column = 0
+	level := 0
+	for _, name := range n.after {
+		if before := nodes[name]; before != nil && before != n {
+			level = max(level, before.level(nodes)+1)
+		}
+	}
+	n.column = level
+	return level
+}
+
+func (n *node) box(column, row int) box {
+	b := box{
+		X: 1 + column*(stepWidth+stepAside), Y: 1 + row*(stepHeight+stepBelow), Width: stepWidth, Height: stepHeight,
+		Name: n.name, Short: shorten(n.name), State: n.state(), Round: 4,
+	}
+	if n.kind != ddqv1.StepKind_STEP_KIND_TASK {
+		b.Round = stepHeight / 2
+	}
+	b.TextX, b.NameY, b.HowY = b.X+stepWidth/2, b.Y+18, b.Y+35
+	return b
+}
+
+func shorten(name string) string {
+	if r := []rune(name); len(r) > stepText {
+		return string(r[:stepText-1]) + "…"
+	}
+	return name
+}
+
+// urgent are states in the order in which they speak for a step with copies.
+var urgent = []ddqv1.StepState{
+	ddqv1.StepState_STEP_STATE_FAILED, ddqv1.StepState_STEP_STATE_UNDO_FAILED, ddqv1.StepState_STEP_STATE_UNDOING, ddqv1.StepState_STEP_STATE_MADE,
+	ddqv1.StepState_STEP_STATE_WAITING, ddqv1.StepState_STEP_STATE_CANCELLED, ddqv1.StepState_STEP_STATE_UNDONE, ddqv1.StepState_STEP_STATE_SKIPPED, ddqv1.StepState_STEP_STATE_DONE,
+}
+
+// state is that of the most urgent copy.
+func (n *node) state() string {
+	for _, s := range urgent {
+		if slices.Contains(n.states, s) {
+			return frame.StateText(s)
+		}
+	}
+	return ""
+}
+
+// line leads from the right side of a box to the left side of another.
+func line(from, to box) string {
+	x, y, x2, y2 := from.X+stepWidth, from.Y+stepHeight/2, to.X, to.Y+stepHeight/2
+	half := (x + x2) / 2
+	return fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, half, y, half, y2, x2, y2)
+}
+
+// endedSteps are the names of steps of which every copy is over.
+func endedSteps(steps []*ddqv1.StepStatus) map[string]bool {
+	ended := make(map[string]bool)
+	for _, s := range steps {
+		over := s.GetState() != ddqv1.StepState_STEP_STATE_WAITING && s.GetState() != ddqv1.StepState_STEP_STATE_MADE
+		if was, seen := ended[s.GetName()]; seen {
+			over = over && was
+		}
+		ended[s.GetName()] = over
+	}
+	return ended
+}
+
+// why says what a step waits for, or why it ended as it did.
+func why(s *ddqv1.StepStatus, ended map[string]bool, paused bool, now time.Time) string {
+	switch s.GetState() {
+	case ddqv1.StepState_STEP_STATE_WAITING:
+		return whyWaiting(s, ended, paused)
+	case ddqv1.StepState_STEP_STATE_MADE:
+		return whyOpen(s, now)
+	}
+	text := frame.StateText(s.GetReason())
+	if b := s.GetBecauseOf(); b != "" {
+		text += " because of " + frame.Cut(b)
+	}
+	if e := s.GetError(); e != "" {
+		text += ": " + frame.Cut(e)
+	}
+	return strings.TrimPrefix(text, ": ")
+}
+
+func whyWaiting(s *ddqv1.StepStatus, ended map[string]bool, paused bool) string {
+	var open []string
+	for _, a := range s.GetAfter() {
+		if over, known := ended[a.GetStep()]; known && !over {
+			open = append(open, a.GetStep())
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return "waits for " + strings.Join(open, ", ")
+	case paused:
+		return "the workflow is paused"
+	case s.GetCopy() > 0:
+		return "waits for its turn among its copies"
+	}
+	return "is about to be made"
+}
+
+func whyOpen(s *ddqv1.StepStatus, now time.Time) string {
+	switch {
+	case s.GetSignal() != "" && s.GetUntil() != nil:
+		return "waits for signal " + s.GetSignal() + ", at most until " + frame.AwayText(s.GetUntil(), now)
+	case s.GetSignal() != "":
+		return "waits for signal " + s.GetSignal()
+	case s.GetKind() == ddqv1.StepKind_STEP_KIND_WAIT:
+		return "is over " + frame.AwayText(s.GetUntil(), now)
+	case s.GetKind() == ddqv1.StepKind_STEP_KIND_CHILD:
+		return "its child is open"
+	case s.GetBegunAt() != nil:
+		return "its task began " + frame.AwayText(s.GetBegunAt(), now)
+	}
+	return "its task waits for a worker or its due time"
+}

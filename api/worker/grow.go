@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// The most that one ack adds to a workflow.
+const (
+	MaxGrow      = 1000    // steps
+	MaxGrowBytes = 1 << 20 // of all of it
+)
+
+// errNoStep is of a task that has no workflow to add to.
+var errNoStep = errors.New("the task is no step of a workflow")
+
+// Grow adds steps to the workflow that the task is a step of, with the ack, or not at all. They are
+// called "parent.name", may wait for each other and for nothing else, and begin when the task is
+// done; a step that waits for this one with Condition.Grown waits for them, too. It counts when the
+// handler returns nil after it. What no workflow takes is said by the server then, and fails the
+// attempt. It fails for a task that is no step, and for more than MaxGrow steps or MaxGrowBytes
+// together. It is the handler's to call, before it returns, from one goroutine at a time.
+func (t Task) Grow(steps ...client.Step) error {
+	if t.ending != nil {
+		var err error
+		if steps, err = client.EncodedSteps(t.ending.ctx, t.ending.codec, t.Topic, steps); err != nil {
+			return err
+		}
+	}
+	more := &ddqv1.Growth{Steps: make([]*ddqv1.Step, len(steps))}
+	for i := range steps {
+		step, err := steps[i].Wire()
+		if err != nil {
+			return err
+		}
+		more.Steps[i] = step
+	}
+	return t.GrowWire(more)
+}
+
+// Skip leaves steps of the workflow out, with the ack, if they are not made yet. Otherwise it is
+// as Grow.
+func (t Task) Skip(steps ...string) error { return t.GrowWire(&ddqv1.Growth{Skip: steps}) }
+
+// Again has the workflow begin anew with this input, under the same id, when it is done. The last
+// call counts. Otherwise it is as Grow.
+func (t Task) Again(input []byte) error {
+	return t.GrowWire(&ddqv1.Growth{Again: append([]byte{}, input...)})
+}
+
+// GrowWire is Grow, Skip and Again in the form of the wire, such as of what a command wrote.
+func (t Task) GrowWire(more *ddqv1.Growth) error {
+	switch {
+	case t.Step == nil:
+		return errNoStep
+	case t.ending == nil:
+		return nil
+	}
+	all := t.ending.grow
+	if all == nil {
+		all = &ddqv1.Growth{}
+	}
+	steps, bytes := len(all.Steps)+len(more.GetSteps()), t.ending.grown+proto.Size(more)
+	switch {
+	case steps > MaxGrow:
+		return fmt.Errorf("%d steps to be added to the workflow; at most %d are allowed", steps, MaxGrow)
+	case bytes > MaxGrowBytes:
+		return fmt.Errorf("what is to be added to the workflow has %d bytes; at most %d are allowed", bytes, MaxGrowBytes)
+	}
+	all.Steps, all.Skip = append(all.Steps, more.GetSteps()...), append(all.Skip, more.GetSkip()...)
+	if more != nil && more.Again != nil {
+		all.Again = more.Again
+	}
+	t.ending.grow, t.ending.grown = all, bytes
+	return nil
+}
+
+// Growth returns what Grow, Skip and Again were given, for tests of handlers; nil for nothing.
+func (t Task) Growth() *ddqv1.Growth {
+	if t.ending == nil {
+		return nil
+	}
+	return t.ending.grow
+}

@@ -1,0 +1,93 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// The most that one ack enqueues.
+const (
+	MaxEnqueue      = 100
+	MaxEnqueueBytes = 1 << 20 // of payload
+)
+
+// ending is what goes with the ack of a task. It is the handler's until that has returned.
+type ending struct {
+	result []byte
+	tasks  []client.Task
+	next   []*ddqv1.EnqueueRequest // the same
+	bytes  int                     // of their payload
+	grow   *ddqv1.Growth           // nil: nothing
+	grown  int                     // bytes of it
+
+	codec client.Codec    // of what Enqueue and Grow are given; nil: as it is
+	ctx   context.Context // the handler's; with a codec
+}
+
+// size is how many bytes go with the ack.
+func (e *ending) size() int { return len(e.result) + e.bytes + e.grown }
+
+func (e *ending) request(t client.Task) (*ddqv1.EnqueueRequest, error) {
+	t, err := t.Encoded(e.ctx, e.codec)
+	if err != nil {
+		return nil, err
+	}
+	return t.Request()
+}
+
+// Enqueue has tasks enqueued with the ack, or not at all: they are there if and only if the task
+// is done. It counts when the handler returns nil after it. What the server would refuse is said
+// then, and fails the attempt; a topic that is full or paused refuses none, they wait for it. It
+// fails for more than MaxEnqueue tasks or MaxEnqueueBytes together. It is the handler's to call,
+// before it returns, from one goroutine at a time.
+func (t Task) Enqueue(tasks ...client.Task) error {
+	if t.ending == nil {
+		return nil
+	}
+	next, bytes := slices.Clone(t.ending.next), t.ending.bytes
+	for i := range tasks {
+		r, err := t.ending.request(tasks[i])
+		if err != nil {
+			return err
+		}
+		next, bytes = append(next, r), bytes+len(r.Payload)
+	}
+	switch {
+	case len(next) > MaxEnqueue:
+		return fmt.Errorf("%d tasks to be enqueued with the ack; at most %d are allowed", len(next), MaxEnqueue)
+	case bytes > MaxEnqueueBytes:
+		return fmt.Errorf("tasks to be enqueued with the ack have %d bytes of payload; at most %d are allowed", bytes, MaxEnqueueBytes)
+	}
+	t.ending.next, t.ending.bytes = next, bytes
+	t.ending.tasks = append(t.ending.tasks, tasks...)
+	return nil
+}
+
+// Enqueued returns what Enqueue was given. Of a task that neither a worker nor NewTask made it
+// is always empty.
+func (t Task) Enqueued() []client.Task {
+	if t.ending == nil {
+		return nil
+	}
+	return t.ending.tasks
+}
+
+// nextRefused makes an ack a failure of the attempt when the server refuses what it enqueues or
+// adds to its workflow. It ends the hold, which no repeat of the ack would; mu is held.
+func (h *held) nextRefused(err *ddqv1.Error) bool {
+	enqueue := len(h.ack.Enqueue) > 0 && strings.HasPrefix(err.GetField(), "enqueue")
+	grow := h.ack.Grow != nil && (strings.HasPrefix(err.GetField(), "grow") || codes.Code(err.GetCode()) == codes.PermissionDenied)
+	if h.nack != nil || !enqueue && !grow {
+		return false
+	}
+	h.nack = &ddqv1.Nack{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken, Error: shorten(err.GetField() + ": " + err.GetMessage())}
+	h.ack.Enqueue, h.ack.Grow, h.ack.Result = nil, nil, nil
+	return true
+}

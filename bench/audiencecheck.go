@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/ddq-io/ddq/bench/lateness"
+)
+
+// What a run of an audience may break.
+const (
+	twice     = "twice"     // two tasks, or one twice with no higher attempt
+	none      = "none"      // no task, and nobody had opted out or left in time
+	unwanted  = "unwanted"  // a task that was made after an opt-out or a removal was answered
+	joinedIn  = "joined_in" // a task of a run that had begun before
+	misplaced = "misplaced" // due elsewhere than at its place
+	early     = "early"     // a handler started before the place
+	uneven    = "uneven"    // a grain has a count that is too far off
+)
+
+// mostSigma is how far the count of a grain may be off, in standard deviations.
+const mostSigma = 4.0
+
+// check compares what handlers got with who was there.
+func (s *audienceShow) check(line *audienceLine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line.Broken = map[string]int{twice: 0, none: 0, unwanted: 0, joinedIn: 0, misplaced: 0, early: 0, uneven: 0}
+	late, grains := hdrhistogram.New(1, int64(time.Hour/time.Microsecond), 3), make(map[time.Duration]int)
+	for id, list := range s.got {
+		i := numberOf(id)
+		place := s.place(id)
+		s.checkOne(line, i, list)
+		line.Tasks++
+		// One that was held over a kill is due when its hold had ended.
+		if off := list[0].due.Sub(s.run.Begin) - place; off != 0 && list[0].attempt == 1 || off < 0 {
+			line.Broken[misplaced]++
+		}
+		if list[0].at.Before(list[0].due) {
+			line.Broken[early]++
+		}
+		_ = late.RecordValue(max(1, list[0].at.Sub(list[0].due).Microseconds()))
+		grains[place]++
+	}
+	slack := s.slack(line)
+	for i := range s.Recipients {
+		if _, got := s.got[recipientID(i)]; !got && !s.excused(i, slack) {
+			line.Broken[none]++
+		}
+	}
+	line.LateMS = lateness.Of(late)
+	s.weighGrains(line, grains)
+	s.countChanges(line)
+}
+
+// checkOne checks the handler starts of one recipient, of which the first is that of its task.
+func (s *audienceShow) checkOne(line *audienceLine, i int, list []started) {
+	for k := 1; k < len(list); k++ {
+		if list[k].attempt <= list[k-1].attempt {
+			line.Broken[twice]++
+		}
+	}
+	c, changed := s.changed[i]
+	switch {
+	case i >= s.Recipients || i < 0:
+		line.Broken[joinedIn]++
+	case changed && (c.kind == optsOut || c.kind == leaves) && c.answered.Before(list[0].created):
+		line.Broken[unwanted]++
+	}
+}
+
+// slack is how late a task may have been made, behind its place.
+func (s *audienceShow) slack(line *audienceLine) time.Duration {
+	if s.Kill {
+		return killedFor
+	}
+	return time.Duration(line.BehindMS)*time.Millisecond + 2*time.Second
+}
+
+// excused reports whether a recipient may have got nothing: it had opted out or left when its
+// task was made, which is before its place or so much behind it.
+func (s *audienceShow) excused(i int, slack time.Duration) bool {
+	c, changed := s.changed[i]
+	if !changed || c.kind != optsOut && c.kind != leaves {
+		return false
+	}
+	return c.asked.Before(s.run.Begin.Add(s.place(recipientID(i)) + slack))
+}
+
+// place is how long after the begin of the run the task of a recipient is due: the hash of its
+// id says the shard, and behind that the place.
+func (s *audienceShow) place(id string) time.Duration {
+	at := xxhash.Sum64String(id) << bits.Len(uint(s.Shards-1))
+	whole, _ := bits.Mul64(at, uint64(s.Window.Milliseconds()))
+	return time.Duration(whole) * time.Millisecond / s.Grain * s.Grain
+}
+
+// weighGrains finds the grain whose count is farthest from what is to be expected. The last
+// one may be shorter.
+func (s *audienceShow) weighGrains(line *audienceLine, grains map[time.Duration]int) {
+	for at := time.Duration(0); at < s.Window; at += s.Grain {
+		p := float64(min(s.Grain, s.Window-at)) / float64(s.Window)
+		mean, sigma := float64(line.Tasks)*p, math.Sqrt(float64(line.Tasks)*p*(1-p))
+		if sigma == 0 {
+			continue
+		}
+		off := math.Abs(float64(grains[at])-mean) / sigma
+		line.GrainSigma = round(max(line.GrainSigma, off), 2)
+		if off > mostSigma && mean >= 1000 {
+			line.Broken[uneven]++
+		}
+	}
+}
+
+func (s *audienceShow) countChanges(line *audienceLine) {
+	for _, c := range s.changed {
+		switch c.kind {
+		case optsOut:
+			line.Changed.OptOuts++
+		case moves:
+			line.Changed.Moves++
+		case leaves:
+			line.Changed.Leaves++
+		case joins:
+			line.Changed.Joins++
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/faults/plan"
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// operator creates the topics of a round, and changes them while it is played.
+type operator struct{ *round }
+
+// askAgain is the pause before a call is repeated that must succeed.
+const askAgain = 150 * time.Millisecond
+
+// makeTopics creates all topics.
+func (o operator) makeTopics(ctx context.Context) error {
+	return o.Nodes[0].Ask(func(c *client.Client) error {
+		for _, name := range plan.AllTopics() {
+			policy, e := o.policyOf(name)
+			if _, err := c.CreateTopic(ctx, name, policy); err != nil {
+				return fmt.Errorf("create topic %s: %w", name, err)
+			}
+			o.ledger.Append(e)
+		}
+		for _, name := range []string{plan.Kept, plan.Laned} {
+			err := o.changeTopic(ledger.Event{Op: ledger.Pause, Topic: name}, func() (client.Topic, error) {
+				return c.PauseTopic(ctx, name, client.Pause{Delivery: true})
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ramp is how long they rise then.
+const ramp = 500 * time.Millisecond
+
+// operate changes topics while the round is played.
+func (o operator) operate(ctx context.Context) error {
+	c, err := client.Dial(o.Addr(), client.Config{Timeout: 3 * time.Second, MaxElapsed: -1})
+	if err != nil {
+		return err
+	}
+	for i := range 4 {
+		if err := o.sleep(ctx, time.Until(o.start)+o.span*time.Duration(i+1)/10); err != nil {
+			return errors.Join(err, c.Close())
+		}
+		_ = o.configure(ctx, c, i) // the ledger has it
+	}
+	o.reshard(ctx, c)
+	if err = o.sleep(ctx, time.Until(o.start)+plan.PausedFor(o.span)); err == nil {
+		err = o.resume(ctx, c)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// reshard gives the topics of the schedules and the workflows other shards, to which they move. Where
+// that fails they stay, which is nobody's loss.
+func (o operator) reshard(ctx context.Context, c *client.Client) {
+	shards := 3 + int(o.seed%4)
+	for _, name := range []string{plan.Scheduled, plan.Flowed} {
+		_, _ = c.ConfigureTopic(ctx, name, client.Policy{Shards: &shards})
+	}
+}
+
+// configure sets something of a topic, each time to another value.
+func (o operator) configure(ctx context.Context, c *client.Client, i int) error {
+	keep, most, ageing := time.Duration(25+i)*time.Hour, 100_000+i, 5+i
+	policy := client.Policy{DoneRetention: &keep, MaxDead: &most, PriorityAgeing: &ageing}
+	return o.changeTopic(ledger.Event{Op: ledger.Configure, Topic: plan.Kept, Settings: settings(policy)}, func() (client.Topic, error) {
+		return c.ConfigureTopic(ctx, plan.Kept, policy)
+	})
+}
+
+// settings are what configure sets, in words.
+func settings(p client.Policy) string {
+	return fmt.Sprintf("keep %v, %d dead, ageing %d", *p.DoneRetention, *p.MaxDead, *p.PriorityAgeing)
+}
+
+// resume lets deliveries go on, and asks until it is answered.
+func (o operator) resume(ctx context.Context, c *client.Client) error {
+	for {
+		err := o.changeTopic(ledger.Event{Op: ledger.Resume, Topic: plan.Kept}, func() (client.Topic, error) {
+			return c.ResumeTopicSlowly(ctx, plan.Kept, ramp)
+		})
+		if err == nil {
+			return nil
+		}
+		if o.sleep(ctx, askAgain) != nil {
+			return fmt.Errorf("resume %s: %w", plan.Kept, err)
+		}
+	}
+}

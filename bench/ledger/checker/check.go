@@ -1,0 +1,169 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// scope says which tasks a rule is asked of. A task that may have lived twice, because an
+// enqueue with an unknown outcome may have come after its end, is not asked what only one
+// life can tell.
+type scope int
+
+const (
+	every    scope = iota
+	unstored       // by the answers to its enqueues
+	stored
+	storedOnce
+	audited // stored, and the store was read at the end
+)
+
+// covers reports whether a task is one of those.
+func (s scope) covers(t *task, lives int) bool {
+	switch s {
+	case unstored:
+		return lives == 0
+	case stored:
+		return lives > 0
+	case storedOnce:
+		return lives == 1
+	case audited:
+		return lives > 0 && t.Audited
+	}
+	return true
+}
+
+// taskRule is a promise about each task by itself.
+type taskRule struct {
+	scope
+	check func(*task)
+}
+
+// taskRules are all of those.
+func taskRules() []taskRule {
+	return []taskRule{
+		{every, keyed},
+		{unstored, phantom},
+		{stored, garbled},
+		{stored, early},
+		{stored, doubled},
+		{storedOnce, overlaps},
+		{storedOnce, attempts},
+		{storedOnce, stale},
+		{storedOnce, resurrected},
+		{storedOnce, answers},
+		{storedOnce, refusals},
+		{storedOnce, versions},
+		{storedOnce, contents},
+		{storedOnce, chosen},
+		{storedOnce, cancels},
+		{storedOnce, results},
+		{storedOnce, history},
+		{audited, lost},
+		{audited, left},
+	}
+}
+
+// runRules are the promises about several tasks, about topics and about watches.
+func runRules() []func(*evidence) {
+	return []func(*evidence){groups, limits, tokens, orders, lanes, topics, logs, watches, enqueued}
+}
+
+// scheduleRules are the promises about each schedule by itself.
+func scheduleRules() []func(*schedule) {
+	return []func(*schedule){twice, vanished, unreasonable, premature, strayed}
+}
+
+// workflowRules are the promises about each workflow by itself.
+func workflowRules() []func(*workflow) {
+	return []func(*workflow){stranded, untimely, redone, grownWhole, misled, unwound, zombie}
+}
+
+// Check tells what of the promises a history breaks.
+func Check(h *History, r Rules) *Verdict {
+	acknowledged := h.acknowledged() // before a fault is an excuse
+	ev := newEvidence(h, &r)
+	rules := taskRules()
+	for _, s := range h.stories {
+		t, lives := ev.task(s), s.creations()
+		for _, rule := range rules {
+			if rule.covers(t, lives) {
+				rule.check(t)
+			}
+		}
+	}
+	for _, check := range runRules() {
+		check(ev)
+	}
+	for _, d := range h.schedules {
+		s := ev.schedule(d)
+		for _, check := range scheduleRules() {
+			check(s)
+		}
+	}
+	for _, c := range h.workflows {
+		w := ev.workflow(c)
+		for _, check := range workflowRules() {
+			check(w)
+		}
+	}
+	v := ev.verdict()
+	v.Acknowledged = acknowledged
+	return v
+}
+
+// acknowledged is how many tasks the server said it stored.
+func (h *History) acknowledged() (n int) {
+	for _, s := range h.stories {
+		if s.stored() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// verdict is what was found, with the figures of the run.
+func (ev *evidence) verdict() *Verdict {
+	v := &Verdict{
+		Events: ev.Events, Clients: len(ev.Clients), Tasks: len(ev.stories), Told: ev.told, Audited: ev.Audited,
+		Counts: map[Violation]int{}, Offences: ev.offences, Began: ev.wall, Faults: ev.bands(),
+	}
+	for _, s := range ev.stories {
+		v.count(s)
+	}
+	slices.SortFunc(v.Offences, func(a, b Offence) int {
+		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
+	})
+	for _, o := range v.Offences {
+		v.Counts[o.Violation]++
+	}
+	var served []moment
+	v.Phases, served = ev.phases()
+	v.Series = series(ev.from, served)
+	return v
+}
+
+// count adds a story to the figures.
+func (v *Verdict) count(s *story) {
+	v.Deliveries += len(s.deliveries)
+	if s.creations() > 1 {
+		v.Ambiguous++
+	}
+	if s.found != nil && s.found.State == "dead" {
+		v.Dead++
+	}
+	if s.made() { // its enqueue and its cancel nobody made
+		return
+	}
+	for _, o := range slices.Concat(s.enqueues, s.deletes(), s.edits, s.settles, s.waits, s.cancels) {
+		v.Calls++
+		if o.result == ledger.Unknown {
+			v.Unknown++
+		}
+		if o.Op != ledger.Enqueue && o.result == ledger.Refused {
+			v.Refused++
+		}
+	}
+}

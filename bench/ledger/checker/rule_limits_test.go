@@ -1,0 +1,140 @@
+package checker
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// limited makes the topic of a tape one with limits.
+func (p *tape) limited(e ledger.Event) {
+	e.Kind, e.HoldMS = ledger.Topic, 1000
+	p.put(e)
+}
+
+// other is the life of another task of a key, delivered and acked at given times.
+func (p *tape) other(id, key string, delivered, acked int64) {
+	p.at(0).call(ledger.Event{Op: ledger.Enqueue, Task: id, Key: key, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+	p.at(delivered).put(ledger.Event{Kind: ledger.Delivered, Task: id, Attempt: 1, Token: id, HoldMS: 1000, Sum: "s", Client: "w"})
+	p.at(acked).call(ledger.Event{Op: ledger.Ack, Task: id, Token: id}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+}
+
+// booked is a task that the store says was held from one time to another.
+func (p *tape) booked(id, key string, started, ended int64) {
+	p.other(id, key, started+5, ended-5)
+	p.at(5000).put(ledger.Event{Kind: ledger.Found, Task: id, State: "done", History: []ledger.Attempt{
+		{Number: 1, Worker: "w", Started: epoch + started, Ended: epoch + ended, Outcome: "acked"},
+	}})
+}
+
+func TestCheckerFindsWrongLimits(t *testing.T) {
+	two := ledger.Event{Cap: 2}
+	playScenes(t, []scene{
+		{"two at a time", func(p *tape) {
+			p.limited(two)
+			p.other("a", "", 100, 300)
+			p.other("b", "", 100, 200)
+			p.other("c", "", 202, 300)
+		}, ""},
+		{"a third before one was settled", func(p *tape) {
+			p.limited(two)
+			p.other("a", "", 100, 300)
+			p.other("b", "", 100, 200)
+			p.other("c", "", 199, 300)
+		}, Crowded},
+		{"a third when a hold may have run out", func(p *tape) {
+			p.limited(two)
+			p.other("a", "", 100, 300)
+			p.other("b", "", 100, 2200)
+			p.other("c", "", 1101, 1300)
+			p.other("d", "", 1101, 1300)
+		}, ""},
+		{"a third while a hold is alive that is not settled", func(p *tape) {
+			p.limited(two)
+			p.other("a", "", 100, 300)
+			p.other("b", "", 100, 2200)
+			p.other("c", "", 150, 1300)
+		}, Crowded},
+		{"of a key one at a time", func(p *tape) {
+			p.limited(ledger.Event{KeyCap: 1})
+			p.other("a", "x", 100, 300)
+			p.other("b", "y", 100, 300)
+			p.other("c", "x", 301, 400)
+		}, ""},
+		{"of a key two at a time", func(p *tape) {
+			p.limited(ledger.Event{KeyCap: 1})
+			p.other("a", "x", 100, 300)
+			p.other("b", "y", 100, 300)
+			p.other("c", "x", 299, 400)
+		}, Crowded},
+		{"two at a time by the books", func(p *tape) {
+			p.limited(two)
+			p.booked("a", "", 100, 300)
+			p.booked("b", "", 100, 200)
+			p.booked("c", "", 200, 300)
+		}, ""},
+		{"three at a time by the books", func(p *tape) {
+			p.limited(two)
+			p.booked("a", "", 100, 300)
+			p.booked("b", "", 100, 200)
+			p.booked("c", "", 198, 300)
+		}, Crowded},
+		{"a burst and then the rate", func(p *tape) {
+			p.limited(ledger.Event{Rate: &ledger.Rate{Count: 10, PeriodMS: 1000, Burst: 3}})
+			for i := range int64(40) {
+				p.booked(fmt.Sprint(i), "", 600+max(0, i-2)*100, 700+max(0, i-2)*100)
+			}
+		}, ""},
+		{"a burst, and a second late all at once", func(p *tape) {
+			p.limited(ledger.Event{Rate: &ledger.Rate{Count: 10, PeriodMS: 1000, Burst: 3}})
+			for i := range int64(9) { // three, and five whose tokens came within half a second
+				p.booked(fmt.Sprint(i), "", 600, 700)
+			}
+		}, Rushed},
+		{"a little above the rate for long", func(p *tape) {
+			p.limited(ledger.Event{Rate: &ledger.Rate{Count: 10, PeriodMS: 1000, Burst: 3}})
+			for i := range int64(400) {
+				p.booked(fmt.Sprint(i), "", 600+i*98, 650+i*98)
+			}
+		}, Rushed},
+		{"never more than a window has", func(p *tape) {
+			p.limited(ledger.Event{KeyRate: &ledger.Rate{Count: 2, PeriodMS: 500, Window: true}})
+			p.booked("a", "x", 100, 150)
+			p.booked("b", "x", 300, 350)
+			p.booked("c", "x", 600, 650)
+			p.booked("d", "y", 310, 350)
+		}, ""},
+		{"more than a window has", func(p *tape) {
+			p.limited(ledger.Event{KeyRate: &ledger.Rate{Count: 2, PeriodMS: 500, Window: true}})
+			p.booked("a", "x", 100, 150)
+			p.booked("b", "x", 300, 350)
+			p.booked("c", "x", 597, 650)
+		}, Rushed},
+	})
+}
+
+// TestLostTokensAreExcused: a fault that may undo what was taken of a rate begins a
+// new count, and nothing else.
+func TestLostTokensAreExcused(t *testing.T) {
+	for _, test := range []struct {
+		second int64 // when the second half is delivered
+		want   int
+	}{{1100, 1}, {20_000, 0}, {3600, 0}, {4000, 0}} {
+		p := &tape{}
+		p.limited(ledger.Event{Rate: &ledger.Rate{Count: 1, PeriodMS: 10_000, Burst: 2}})
+		for i := range int64(4) {
+			at := 1000 + i
+			if i > 1 {
+				at = test.second + i
+			}
+			p.booked(fmt.Sprint(i), "", at, at+50)
+		}
+		p.at(3500).put(ledger.Event{Kind: ledger.Fault, Fault: "failover", Topic: "-", Task: "-"})
+		p.at(3800).put(ledger.Event{Kind: ledger.Healed, Fault: "failover", Topic: "-", Task: "-"})
+		v := p.at(21_000).verdict(Rules{TokensLost: []string{"failover"}})
+		if v.Counts[Rushed] != test.want {
+			t.Errorf("at %d: rushed %d, want %d", test.second, v.Counts[Rushed], test.want)
+		}
+	}
+}

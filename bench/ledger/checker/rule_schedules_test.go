@@ -1,0 +1,352 @@
+package checker
+
+import (
+	"testing"
+
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// every200 is a timetable from 1000 to 2000.
+func every200(more ...func(*ledger.Timetable)) *ledger.Timetable {
+	t := &ledger.Timetable{FromMS: epoch + 1000, ToMS: epoch + 2000, EveryMS: 200, Overlap: overlapSkip, CatchUp: catchUpLast, GraceMS: 60_000}
+	for _, do := range more {
+		do(t)
+	}
+	return t
+}
+
+// diaryOf begins the story of the schedule "s".
+func (p *tape) diaryOf(t *ledger.Timetable) {
+	p.at(1).put(ledger.Event{Kind: ledger.Topic, HoldMS: 1000, KeepMS: 1000})
+	p.ofSchedule(ledger.Event{Op: ledger.PutSchedule, Timetable: t, Sum: "s"}, ledger.OK)
+}
+
+// ofSchedule is a call about the schedule.
+func (p *tape) ofSchedule(e ledger.Event, r ledger.Result, more ...func(*ledger.Event)) {
+	e.Task, e.Schedule = "-", "s"
+	p.call(e, r, "", append(more, func(a *ledger.Event) { a.Schedule, a.Task = "s", "-" })...)
+	for i := range p.events {
+		if p.events[i].Task == "-" {
+			p.events[i].Task = ""
+		}
+	}
+}
+
+// begun is the delivery of a run, at its time.
+func (p *tape) begun(at int64, more ...func(*ledger.Event)) {
+	id := clockTime(at)
+	e := ledger.Event{Kind: ledger.Delivered, Task: id, Schedule: "s", Occurrence: epoch + at, Due: epoch + at, Attempt: 1, Token: id, HoldMS: 1000, Sum: "s"}
+	for _, do := range more {
+		do(&e)
+	}
+	p.at(max(p.now, at)).put(e)
+}
+
+// ended is the ack of a run, and its done task.
+func (p *tape) ended(at int64) {
+	id := clockTime(at)
+	p.call(ledger.Event{Op: ledger.Ack, Task: id, Token: id}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+	p.put(ledger.Event{Kind: ledger.Found, Task: id, Schedule: "s", Occurrence: epoch + at, State: "done", Due: epoch + at, History: []ledger.Attempt{{Number: 1, Started: epoch + at, Outcome: "acked"}}})
+}
+
+// runOf is a run that takes no time.
+func (p *tape) runOf(at int64) {
+	p.begun(at)
+	p.ended(at)
+}
+
+// stands is how the schedule was found.
+func (p *tape) stands(at int64, past ...ledger.Past) {
+	for i := range past {
+		past[i].At, past[i].Origin = past[i].At+epoch, byTimetable
+	}
+	p.at(at).put(ledger.Event{Kind: ledger.Found, Task: "-", Schedule: "s", State: finished, Standing: &ledger.Standing{Past: past}})
+	p.events[len(p.events)-1].Task = ""
+}
+
+func skips(at, count int64, why string) ledger.Past {
+	return ledger.Past{At: at, Count: count, Skipped: why}
+}
+
+func TestCheckerFindsWrongSchedules(t *testing.T) {
+	all := func(p *tape) {
+		for at := int64(1000); at <= 2000; at += 200 {
+			p.runOf(at)
+		}
+	}
+	playScenes(t, []scene{
+		{"each occurrence has its run", func(p *tape) {
+			p.diaryOf(every200())
+			all(p)
+			p.stands(3000)
+		}, ""},
+		{"active, with a run that is due when the clock is there again", func(p *tape) {
+			p.diaryOf(every200())
+			all(p)
+			p.put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 3_602_000})
+			p.at(2100).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 2100})
+			p.put(ledger.Event{Kind: ledger.Found, Task: "later", Schedule: "s", Occurrence: epoch + 3_602_000, State: "scheduled", Due: epoch + 3_602_000})
+			p.ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.OK, func(e *ledger.Event) { e.ID = "later" })
+			p.stands(40_000)
+			p.events[len(p.events)-1].State = "active"
+		}, ""},
+		{"one has none, and a reason", func(p *tape) {
+			p.diaryOf(every200())
+			p.begun(1000)
+			p.at(1250).ended(1000)
+			for at := int64(1400); at <= 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.stands(3000, skips(1200, 1, skipOverlap))
+		}, ""},
+		{"one has none", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			for at := int64(1400); at <= 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.stands(3000)
+		}, Vanished},
+		{"the last has none yet, and time to come", func(p *tape) {
+			p.diaryOf(every200())
+			for at := int64(1000); at < 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.stands(3000)
+			p.events[len(p.events)-1].State = "active"
+		}, ""},
+		{"the schedule does not come to its end", func(p *tape) {
+			p.diaryOf(every200())
+			all(p)
+			p.stands(60_000)
+			p.events[len(p.events)-1].State = "active"
+		}, Stuck},
+		{"the schedule is gone", func(p *tape) {
+			p.diaryOf(every200())
+			all(p)
+		}, Vanished},
+		{"too few for what it remembers", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.stands(3000)
+			p.events[len(p.events)-1].Standing = &ledger.Standing{Made: 5, Cut: true}
+		}, Vanished},
+		{"a run that a trigger was answered with", func(p *tape) {
+			p.diaryOf(every200())
+			p.ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.OK, func(e *ledger.Event) { e.ID = "x" })
+			all(p)
+			p.stands(3000)
+		}, Vanished},
+		{"two runs", func(p *tape) {
+			p.diaryOf(every200())
+			all(p)
+			p.begun(2000, func(e *ledger.Event) { e.Task, e.Token = "another", "another" })
+			p.call(ledger.Event{Op: ledger.Ack, Task: "another", Token: "another"}, ledger.OK, "", func(e *ledger.Event) { e.Task = "another" })
+			p.put(ledger.Event{Kind: ledger.Found, Task: "another", Schedule: "s", Occurrence: epoch + 2000, State: "done", Due: epoch + 2000})
+			p.stands(3000)
+		}, Doubled},
+		{"a run and a reason", func(p *tape) {
+			p.diaryOf(every200())
+			all(p)
+			p.stands(3000, skips(1400, 1, skipOverlap))
+		}, Doubled},
+		{"a run that is made again when it is over", func(p *tape) {
+			p.diaryOf(every200())
+			all(p)
+			p.at(2500).begun(2000, func(e *ledger.Event) { e.Token = "again" })
+			p.stands(3000)
+		}, Doubled},
+		{"a paused worker tells of an attempt after the next one was acked", func(p *tape) {
+			p.diaryOf(every200())
+			for at := int64(1000); at < 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.at(3100).begun(2000, func(e *ledger.Event) { e.Attempt, e.Token = 2, clockTime(2000) })
+			p.ended(2000)
+			p.events[len(p.events)-1].History = []ledger.Attempt{
+				{Number: 1, Started: epoch + 2000, Ended: epoch + 3000, Outcome: "expired"}, {Number: 2, Started: epoch + 3100, Outcome: "acked"},
+			}
+			p.at(3200).begun(2000, func(e *ledger.Event) { e.Token = "first" })
+			p.stands(3500)
+		}, ""},
+		{"skipped as overlap, and nothing is open", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			for at := int64(1400); at <= 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.stands(3000, skips(1200, 1, skipOverlap))
+		}, Unreasonable},
+		{"skipped for the run after it", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			for at := int64(1400); at < 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.begun(2000)
+			p.at(2500).ended(2000)
+			p.stands(3000, skips(1200, 1, skipOverlap))
+		}, Unreasonable},
+		{"several in a row", func(p *tape) {
+			p.diaryOf(every200())
+			p.begun(1000)
+			p.at(1650).ended(1000)
+			p.runOf(1800)
+			p.runOf(2000)
+			p.stands(3000, skips(1600, 3, skipOverlap))
+		}, ""},
+		{"one of them after the end", func(p *tape) {
+			p.diaryOf(every200())
+			p.begun(1000)
+			p.at(1450).ended(1000)
+			p.runOf(1800)
+			p.runOf(2000)
+			p.stands(3000, skips(1600, 3, skipOverlap))
+		}, Unreasonable},
+		{"missed within its grace", func(p *tape) {
+			p.diaryOf(every200())
+			for at := int64(1200); at <= 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.stands(3000, skips(1000, 1, skipMissed))
+		}, Unreasonable},
+		{"missed", func(p *tape) {
+			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
+			for at := int64(1400); at <= 2000; at += 200 {
+				p.at(2500).runOf(at)
+			}
+			p.stands(3000, skips(1200, 2, skipMissed))
+		}, ""},
+		{"missed, and so are all after it", func(p *tape) {
+			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
+			for at := int64(1600); at <= 2000; at += 200 {
+				p.at(2500).runOf(at)
+			}
+			p.stands(3000, skips(1400, 3, skipMissed))
+		}, Unreasonable},
+		{"missed, and all are caught up with", func(p *tape) {
+			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS, t.CatchUp = 1000, catchUpAll }))
+			for at := int64(1600); at <= 2000; at += 200 {
+				p.at(2500).runOf(at)
+			}
+			p.stands(3000, skips(1400, 3, skipMissed))
+		}, Unreasonable},
+		{"all are missed, and the last is caught up with", func(p *tape) {
+			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
+			p.at(8000).stands(9000, skips(2000, 6, skipMissed))
+		}, Unreasonable},
+		{"paused", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.at(1100).ofSchedule(ledger.Event{Op: ledger.PauseSchedule}, ledger.OK)
+			p.at(1700).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
+			p.runOf(1800)
+			p.runOf(2000)
+			p.stands(3000, skips(1600, 3, skipPaused))
+		}, ""},
+		{"skipped as paused, and it goes on", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.at(1100).ofSchedule(ledger.Event{Op: ledger.PauseSchedule}, ledger.OK)
+			p.at(1500).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
+			p.runOf(1800)
+			p.runOf(2000)
+			p.stands(3000, skips(1600, 3, skipPaused))
+		}, Unreasonable},
+		{"refused, and nothing is broken", func(p *tape) {
+			p.diaryOf(every200())
+			for at := int64(1200); at <= 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.stands(3000, skips(1000, 1, skipRefused))
+		}, Unreasonable},
+		{"a trigger is refused for a run that is over", func(p *tape) {
+			p.diaryOf(every200(func(t *ledger.Timetable) { t.EveryMS = 500 }))
+			p.runOf(1000)
+			p.at(1100).ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.Refused, func(e *ledger.Event) { e.Reason = runOpen })
+			p.runOf(1500)
+			p.runOf(2000)
+			p.stands(3000)
+		}, Unreasonable},
+		{"a trigger is refused for a run that is open", func(p *tape) {
+			p.diaryOf(every200(func(t *ledger.Timetable) { t.EveryMS = 500 }))
+			p.begun(1000)
+			p.at(1100).ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.Refused, func(e *ledger.Event) { e.Reason = runOpen })
+			p.ended(1000)
+			p.runOf(1500)
+			p.runOf(2000)
+			p.stands(3000)
+		}, ""},
+		{"before its time", func(p *tape) {
+			p.diaryOf(every200())
+			p.begun(1000, func(e *ledger.Event) { e.Occurrence += 200; e.Due += 200 })
+			p.stands(3000)
+		}, Premature},
+		{"while it is paused", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.at(1100).ofSchedule(ledger.Event{Op: ledger.PauseSchedule}, ledger.OK)
+			p.runOf(1600)
+			p.at(1700).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
+			p.runOf(1800)
+			p.runOf(2000)
+			p.stands(3000, skips(1400, 2, skipPaused))
+		}, Strayed},
+		{"in hand when it was paused", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.at(1150).ofSchedule(ledger.Event{Op: ledger.PauseSchedule}, ledger.OK)
+			p.runOf(1200)
+			p.at(1700).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
+			p.runOf(1800)
+			p.runOf(2000)
+			p.stands(3000, skips(1600, 2, skipPaused))
+		}, ""},
+		{"edited", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.runOf(1200)
+			p.at(1300).ofSchedule(ledger.Event{Op: ledger.PutSchedule, Timetable: every200(func(t *ledger.Timetable) { t.EveryMS = 500 }), Sum: "t"}, ledger.OK)
+			p.begun(1500, func(e *ledger.Event) { e.Sum = "t" })
+			p.ended(1500)
+			p.begun(2000, func(e *ledger.Event) { e.Sum = "t" })
+			p.ended(2000)
+			p.stands(3000)
+		}, ""},
+		{"by the timetable of before", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.runOf(1200)
+			p.at(1300).ofSchedule(ledger.Event{Op: ledger.PutSchedule, Timetable: every200(func(t *ledger.Timetable) { t.EveryMS = 500 }), Sum: "t"}, ledger.OK)
+			p.begun(1500, func(e *ledger.Event) { e.Sum = "t" })
+			p.ended(1500)
+			p.begun(1800, func(e *ledger.Event) { e.Sum = "t" })
+			p.ended(1800)
+			p.begun(2000, func(e *ledger.Event) { e.Sum = "t" })
+			p.ended(2000)
+			p.stands(3000)
+		}, Strayed},
+		{"with the payload of before", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.runOf(1200)
+			p.at(1210).ofSchedule(ledger.Event{Op: ledger.PutSchedule, Timetable: every200(), Sum: "t"}, ledger.OK)
+			for at := int64(1400); at <= 1800; at += 200 {
+				p.begun(at, func(e *ledger.Event) { e.Sum = "t" })
+				p.ended(at)
+			}
+			p.runOf(2000)
+			p.stands(3000)
+		}, Strayed},
+		{"one edit or the other", func(p *tape) {
+			p.diaryOf(every200())
+			p.runOf(1000)
+			p.runOf(1200)
+			p.at(1300).ofSchedule(ledger.Event{Op: ledger.PutSchedule, Timetable: every200(func(t *ledger.Timetable) { t.EveryMS = 500 }), Sum: "t"}, "")
+			p.runOf(1400)
+			p.runOf(1600)
+			p.runOf(2000)
+			p.stands(3000)
+		}, ""},
+	})
+}

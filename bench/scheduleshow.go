@@ -1,0 +1,229 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ddq-io/ddq/api/client"
+	sdk "github.com/ddq-io/ddq/api/worker"
+)
+
+const (
+	putBatch     = 1000
+	putsAtOnce   = 4
+	scheduleEnd  = 30 * time.Second // how long after a part its last runs may come
+	herdAhead    = 30 * time.Second // the herd comes so long after its schedules are put
+	idlePayload  = 64               // bytes of a schedule
+	scheduleName = "s%07d"
+)
+
+// scheduleShow is a server with schedules, and what its workers saw.
+type scheduleShow struct {
+	*scheduleOptions
+	server   *ddqServer
+	disk     []*Process
+	client   *client.Client
+	standing int
+}
+
+func newScheduleShow(o *scheduleOptions, s *ddqServer, disk []*Process) (*scheduleShow, error) {
+	c, err := client.Dial(s.grpcAddr, client.Config{Timeout: adminTimeout})
+	if err != nil {
+		return nil, err
+	}
+	return &scheduleShow{scheduleOptions: o, server: s, disk: disk, client: c}, nil
+}
+
+func (s *scheduleShow) play(ctx context.Context, part string, line *scheduleLine) error {
+	switch part {
+	case partIdle:
+		return s.idle(ctx, line)
+	case partHerd:
+		return s.herd(ctx, line)
+	}
+	return s.each(ctx, part, line)
+}
+
+// putAll puts n schedules in batches, and returns how many a second.
+func (s *scheduleShow) putAll(ctx context.Context, n int, of func(i int) client.Schedule) (perSecond float64, err error) {
+	from := time.Now()
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(putsAtOnce)
+	for first := 0; first < n && within.Err() == nil; first += putBatch {
+		g.Go(func() error {
+			batch := make([]client.Schedule, 0, putBatch)
+			for i := first; i < min(first+putBatch, n); i++ {
+				batch = append(batch, of(i))
+			}
+			_, err := s.client.PutSchedules(within, batch)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, fmt.Errorf("put: %w", err)
+	}
+	return round(float64(n)/time.Since(from).Seconds(), 0), nil
+}
+
+// idle puts schedules that have nothing to do before next year, and weighs them.
+func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
+	weigh := s.server.storeBytes(s.Store)
+	if weigh == nil {
+		weigh = func(context.Context) (int64, error) { return 0, nil }
+	}
+	before, err := weigh(ctx)
+	if err != nil {
+		return err
+	}
+	memory, payload, far := rss([]*Process{s.server.process}), make([]byte, idlePayload), time.Now().AddDate(1, 0, 0)
+	line.PutPerS, err = s.putAll(ctx, s.Standing, func(i int) client.Schedule {
+		start := far.Add(time.Duration(i%86_400) * time.Second)
+		return client.Schedule{Topic: "idle", Name: fmt.Sprintf(scheduleName, i), Every: 24 * time.Hour, Start: start, Task: client.Task{Payload: payload}}
+	})
+	if err != nil {
+		return err
+	}
+	s.standing += s.Standing
+	line.Schedules, line.Standing = s.Standing, s.standing
+	if err := pause(ctx, s.Settle); err != nil {
+		return err
+	}
+	after, err := weigh(ctx)
+	if err != nil {
+		return err
+	}
+	line.StoreBytes = round(float64(after-before)/float64(s.Standing), 1)
+	line.ServerBytes = round(float64(rss([]*Process{s.server.process})-memory)/float64(s.Standing), 1)
+	return s.window(ctx, line, s.For)
+}
+
+// window measures what server and store use over a time.
+func (s *scheduleShow) window(ctx context.Context, line *scheduleLine, d time.Duration) error {
+	servers := []*Process{s.server.process}
+	begun, server, store := time.Now(), cpu(servers), cpu(s.disk)
+	if err := pause(ctx, d); err != nil {
+		return err
+	}
+	took := time.Since(begun).Seconds()
+	line.ServerCPU, line.StoreCPU = round(100*(cpu(servers)-server)/took, 2), round(100*(cpu(s.disk)-store)/took, 2)
+	return nil
+}
+
+// each plays schedules that come each second, evenly over it.
+func (s *scheduleShow) each(ctx context.Context, part string, line *scheduleLine) (err error) {
+	n := s.Made
+	if part == partSteady {
+		n = s.Rate
+	}
+	line.Schedules = n
+	begin := time.Now().Add(10*time.Second + time.Duration(n)*time.Millisecond).Truncate(time.Second)
+	end := begin.Add(s.For)
+	books := newRunBooks(n, begin, time.Second)
+	stop := s.work(ctx, part, books)
+	defer stop()
+	line.PutPerS, err = s.putAll(ctx, n, func(i int) client.Schedule {
+		sc := client.Schedule{
+			Topic: part, Name: fmt.Sprintf(scheduleName, i), Every: time.Second, End: end.Add(-time.Millisecond),
+			Start: begin.Add(time.Duration(i) * time.Second / time.Duration(n)).Truncate(time.Millisecond),
+		}
+		if part == partAllow {
+			sc.Overlap, sc.Untracked = client.OverlapAllow, true
+		}
+		return sc
+	})
+	if err != nil {
+		return err
+	}
+	if late := time.Since(begin); late > 0 {
+		fmt.Fprintf(s.Log, "schedules %s: put %v after the first were to run\n", part, late)
+	}
+	if err := errors.Join(pause(ctx, time.Until(begin)), s.window(ctx, line, time.Until(end))); err != nil {
+		return err
+	}
+	line.RunsPerS = round(float64(books.came())/s.For.Seconds(), 1)
+	return s.settle(ctx, part, n*int(s.For/time.Second), books, line)
+}
+
+// herd plays schedules that come at one second.
+func (s *scheduleShow) herd(ctx context.Context, line *scheduleLine) (err error) {
+	line.Schedules = s.Herd
+	at := time.Now().Add(herdAhead + time.Duration(s.Herd)*200*time.Microsecond).Truncate(time.Second)
+	books := newRunBooks(s.Herd, at, time.Second)
+	stop := s.work(ctx, partHerd, books)
+	defer stop()
+	line.PutPerS, err = s.putAll(ctx, s.Herd, func(i int) client.Schedule {
+		return client.Schedule{Topic: partHerd, Name: fmt.Sprintf(scheduleName, i), At: []time.Time{at}}
+	})
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, time.Until(at)); err != nil {
+		return err
+	}
+	err = s.settle(ctx, partHerd, s.Herd, books, line)
+	line.LastMS = round(float64(books.last.Sub(at).Microseconds())/1000, 1)
+	return err
+}
+
+// work begins workers, and returns what stops them.
+func (s *scheduleShow) work(ctx context.Context, topic string, books *runBooks) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for range s.Workers {
+		all.Go(func() {
+			w := sdk.New(s.client.Conn(), sdk.Config{Topic: topic, Concurrency: 64, MaxInFlight: maxInFlight}, sdk.HandlerFunc(func(_ context.Context, t sdk.Task) error {
+				books.write(&t, time.Now())
+				return nil
+			}))
+			_ = w.Run(ctx) // it ends with ctx
+		})
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// settle waits until all occurrences have come, or have a reason, and reads the books.
+func (s *scheduleShow) settle(ctx context.Context, topic string, occurrences int, books *runBooks, line *scheduleLine) error {
+	for deadline := time.Now().Add(scheduleEnd); ; {
+		came, err := books.came(), error(nil)
+		if line.Skipped, err = s.reasons(ctx, topic, came < occurrences); err != nil {
+			return err
+		}
+		skipped := 0
+		for _, n := range line.Skipped {
+			skipped += int(n)
+		}
+		if line.Unexplained = max(0, occurrences-came-skipped); line.Unexplained == 0 || time.Now().After(deadline) {
+			break
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	books.read(line)
+	return nil
+}
+
+// reasons adds up why no run was made, of all schedules of a topic; nothing when nobody needs it.
+func (s *scheduleShow) reasons(ctx context.Context, topic string, needed bool) (map[string]int64, error) {
+	if !needed {
+		return nil, nil
+	}
+	all := make(map[string]int64)
+	for found, err := range s.client.ListSchedules(ctx, client.ScheduleFilter{Topic: topic}) {
+		if err != nil {
+			return nil, err
+		}
+		for why, n := range found.Totals.Skipped {
+			all[why] += n
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/cmd/cli/workflowfile"
+	"github.com/ddq-io/ddq/cmd/node"
+)
+
+// maxNextLine is how long a line of file descriptor 3 may be: base64 of all that an ack may enqueue.
+const maxNextLine = 2 * worker.MaxEnqueueBytes
+
+// nextLines reads what a command writes to file descriptor 3. It owns one goroutine, gone once end
+// returns.
+type nextLines struct {
+	from *os.File
+	done chan error
+}
+
+// openNext gives a command file descriptor 3; nil when nobody reads that.
+func (s *shellCommand) openNext(cmd *exec.Cmd) (*nextLines, error) {
+	if s.next == nil || runtime.GOOS == "windows" { // where processes have no numbers of files
+		return nil, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.ExtraFiles = []*os.File{w}
+	n := &nextLines{from: r, done: make(chan error, 1)}
+	go func() { n.done <- n.read(s.next) }()
+	return n, nil
+}
+
+// read passes lines on, and what comes behind one that is refused is not wanted.
+func (n *nextLines) read(next func(line []byte) error) error {
+	lines := bufio.NewScanner(n.from)
+	lines.Buffer(nil, maxNextLine)
+	var refused error
+	for number := 1; lines.Scan(); number++ {
+		if line := bytes.TrimSpace(lines.Bytes()); refused == nil && len(line) > 0 {
+			if err := next(line); err != nil {
+				refused = fmt.Errorf("line %d of file descriptor 3: %w", number, err)
+			}
+		}
+	}
+	if refused == nil && lines.Err() != nil && !errors.Is(lines.Err(), os.ErrDeadlineExceeded) {
+		refused = fmt.Errorf("file descriptor 3: %w", lines.Err())
+	}
+	return refused
+}
+
+// end waits for what the command wrote. A child that it left behind may have the descriptor; that
+// has as long as for its other output.
+func (n *nextLines) end() error {
+	if n == nil {
+		return nil
+	}
+	_ = n.from.SetReadDeadline(time.Now().Add(killDelay))
+	defer n.from.Close()
+	return <-n.done
+}
+
+// nextLine is a task as a command asks for it.
+type nextLine struct {
+	Topic          string            `json:"topic"`
+	ID             string            `json:"id"`
+	Payload        string            `json:"payload"`
+	PayloadBase64  []byte            `json:"payload_base64"`
+	Delay          string            `json:"delay"`
+	ExecuteTime    time.Time         `json:"execute_time"`
+	Attributes     map[string]string `json:"attributes"`
+	MaxRetries     *int              `json:"max_retries"`
+	Priority       int               `json:"priority"`
+	OrderingKey    string            `json:"ordering_key"`
+	FairnessKey    string            `json:"fairness_key"`
+	RateKey        string            `json:"rate_key"`
+	ConcurrencyKey string            `json:"concurrency_key"`
+	IdempotencyKey string            `json:"idempotency_key"`
+}
+
+// growLine is what a command adds to the workflow of its step.
+type growLine struct {
+	Grow json.RawMessage `json:"grow"`
+}
+
+// takeNext takes a line for the ack of t: what is added to its workflow, or a task.
+func takeNext(t worker.Task, line []byte) error {
+	var asked growLine
+	if json.Unmarshal(line, &asked) == nil && len(asked.Grow) > 0 {
+		if err := strictly(line, &asked); err != nil {
+			return err
+		}
+		more, err := workflowfile.ReadGrowth(asked.Grow)
+		if err != nil {
+			return err
+		}
+		return t.GrowWire(more)
+	}
+	next, err := parseNext(line, t.Topic)
+	if err != nil {
+		return err
+	}
+	return t.Enqueue(next)
+}
+
+// strictly reads a line that has no other fields.
+func strictly(line []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// parseNext reads a task; one that names no topic is for that of the task which the command is for.
+func parseNext(line []byte, topic string) (client.Task, error) {
+	asked := nextLine{Topic: topic}
+	if err := strictly(line, &asked); err != nil {
+		return client.Task{}, err
+	}
+	t := client.Task{
+		Topic: asked.Topic, ID: asked.ID, Payload: []byte(asked.Payload), Due: asked.ExecuteTime, Attributes: asked.Attributes,
+		MaxRetries: asked.MaxRetries, Priority: asked.Priority, OrderingKey: asked.OrderingKey, FairnessKey: asked.FairnessKey,
+		RateKey: asked.RateKey, ConcurrencyKey: asked.ConcurrencyKey,
+	}
+	if len(asked.PayloadBase64) > 0 {
+		t.Payload = asked.PayloadBase64
+	}
+	if asked.IdempotencyKey != "" {
+		t.Idempotency = &client.Idempotency{Key: asked.IdempotencyKey}
+	}
+	if asked.Delay == "" {
+		return t, nil
+	}
+	var err error
+	t.Delay, err = node.ParseDuration(asked.Delay)
+	return t, err
+}

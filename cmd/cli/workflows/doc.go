@@ -1,0 +1,2 @@
+// Package workflows has the commands of ddq workflow.
+package workflows

@@ -1,0 +1,109 @@
+package redisstore_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+)
+
+// seen is what a store says of its servers.
+type seen struct{ server, servers uint64 }
+
+func look(t *testing.T, s shardOf) (seen, error) {
+	t.Helper()
+	counts, err := s.Counts(t.Context(), []store.Shard{s.shard})
+	if err != nil {
+		return seen{}, err
+	}
+	info, err := s.Info(t.Context())
+	return seen{counts[0].Server, info.Servers}, err
+}
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitAnother waits until the store says that another server has the shard.
+func awaitAnother(t *testing.T, s shardOf, was seen) {
+	t.Helper()
+	if was.server == 0 || was.servers == 0 {
+		t.Fatalf("before there was %+v, want a server", was)
+	}
+	eventually(t, "another server", func() error {
+		now, err := look(t, s)
+		switch {
+		case err != nil:
+			return err
+		case now.server == was.server || now.servers == was.servers:
+			return fmt.Errorf("there is %+v, and was %+v", now, was)
+		}
+		return nil
+	})
+	stamp, _, err := s.Claim(t.Context(), s.shard, s.session)
+	if now, e := look(t, s); errors.Join(err, e) != nil || stamp.Server != now.server {
+		t.Fatalf("a claim says server %d, and counts %+v: %v", stamp.Server, now, errors.Join(err, e))
+	}
+}
+
+func TestRestartedServerIsAnother(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	was, err := look(t, s)
+	noError(t, err)
+	for range 20 { // a pool of connections, to the same server
+		noError(t, s.Release(t.Context(), s.shard, s.fence))
+		_, s.fence, err = s.Claim(t.Context(), s.shard, s.session)
+		noError(t, err)
+	}
+	if now, err := look(t, s); err != nil || now != was {
+		t.Fatalf("there is %+v, want %+v as before: %v", now, was, err)
+	}
+	server.Kill()
+	server.Restart()
+	awaitAnother(t, s, was)
+}
+
+// TestSessionFindsARestartedServer is of a node at rest: nothing else is asked.
+func TestSessionFindsARestartedServer(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	was, err := look(t, s)
+	noError(t, err)
+	server.Kill()
+	server.Restart()
+	s.session.Begin = false
+	eventually(t, "a renewal", func() error {
+		_, err := s.RenewSession(t.Context(), s.session)
+		return err
+	})
+	if info, err := s.Info(t.Context()); err != nil || info.Servers == was.servers {
+		t.Fatalf("servers are %d after the restart, as before: %v", info.Servers, err)
+	}
+}
+
+func TestPrimaryThatTookOverIsAnother(t *testing.T) {
+	set := redistest.StartSentinel(t)
+	s := claim(t, open(t, set.URL()))
+	was, err := look(t, s)
+	noError(t, err)
+	set.HandOver(t)
+	set.AwaitTakeover(t)
+	awaitAnother(t, s, was)
+}
+
+func TestClusterMasterThatTookOverIsAnother(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, 2)
+	s := claim(t, open(t, cluster.URL()))
+	was, err := look(t, s)
+	noError(t, err)
+	master, _ := cluster.MasterOf(t, ownerKey(s.shard))
+	master.Kill()
+	cluster.AwaitTakeover(t, ownerKey(s.shard))
+	awaitAnother(t, s, was)
+}
