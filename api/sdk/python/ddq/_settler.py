@@ -1,0 +1,110 @@
+"""Settlements: ends and extensions of holds."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional
+
+from ._encode import segment
+from ._transport import pause_of, repeatable
+from .client import Client
+from .errors import DdqError, InvalidError, item_error
+
+_GATHER = 0.002  # seconds
+_MOST_AT_ONCE = 100
+_MOST_BYTES = 4 << 20  # below what a request may have
+
+
+@dataclass
+class _Waiting:
+    kind: str  # acks, nacks or extends
+    body: Mapping[str, Any]
+    said: "Future[Dict[str, Any]]"
+
+    def key(self) -> Any:
+        return self.body["task_id"], self.body["hold_token"]
+
+    def size(self) -> int:
+        following = sum(1024 + len(task.get("payload", "")) for task in self.body.get("enqueue", ()))
+        return 512 + len(self.body.get("result", "")) + following
+
+
+class Settler:
+    """Sends settlements of a topic, those of about the same moment in one request. It owns one thread, which close ends."""
+
+    def __init__(self, client: Client, topic: str) -> None:
+        self._client = client
+        self._path = f"/v1/topics/{segment('topic', topic)}:settle"
+        self._queue: "queue.SimpleQueue[Optional[_Waiting]]" = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="ddq settle", daemon=True)
+        self._thread.start()
+
+    def settle(self, kind: str, body: Mapping[str, Any], until: float) -> Dict[str, Any]:
+        """Return what the server says of it, or raise its refusal. It is repeated until then, or until `until` of time.monotonic."""
+        attempt = 0
+        while True:
+            waiting = _Waiting(kind, body, Future())
+            self._queue.put(waiting)
+            try:
+                result = waiting.said.result()
+                if "error" in result:
+                    raise item_error(result["error"])
+                return result
+            except DdqError as error:
+                pause = pause_of(error, attempt)
+                if not repeatable(error, True) or time.monotonic() + pause >= until:
+                    raise
+            attempt += 1
+            time.sleep(pause)
+
+    def close(self) -> None:
+        """Send what is left, and end."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        waiting = self._queue.get()
+        while waiting is not None:
+            waiting = self._gather(waiting)
+
+    def _gather(self, first: _Waiting) -> Optional[_Waiting]:
+        """Send first and what comes with it, and return what comes after, or None at the end."""
+        batch, size, until = [first], first.size(), time.monotonic() + _GATHER
+        while len(batch) < _MOST_AT_ONCE:
+            try:
+                following = self._queue.get(timeout=max(until - time.monotonic(), 0))
+            except queue.Empty:
+                break
+            if following is None or size + following.size() > _MOST_BYTES:
+                self._send(batch)
+                return following
+            batch.append(following)
+            size += following.size()
+        self._send(batch)
+        return self._queue.get()
+
+    def _send(self, batch: List[_Waiting]) -> None:
+        body: Dict[str, List[Any]] = {}
+        for waiting in batch:
+            body.setdefault(waiting.kind, []).append(waiting.body)
+        try:
+            answer = self._client.call("POST", self._path, body=body, timeout=10)
+        except Exception as error:  # told to those who wait
+            self._failed(batch, error)
+            return
+        said = {(r.get("task_id"), r.get("hold_token")): r for r in answer.get("results", [])}
+        for waiting in batch:
+            waiting.said.set_result(said.get(waiting.key(), {}))
+
+    def _failed(self, batch: List[_Waiting], error: Exception) -> None:
+        # A request that is refused as a whole has one bad item at least: each goes by itself then.
+        if isinstance(error, InvalidError) and len(batch) > 1:
+            for waiting in batch:
+                self._send([waiting])
+            return
+        for waiting in batch:
+            waiting.said.set_exception(error)

@@ -1,0 +1,378 @@
+"""The worker: takes tasks as they become due, and runs a handler for each."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Union
+
+from ._encode import Duration, millis_of, segment, to_base64
+from ._settler import Settler
+from ._task import NewTask, Task, body_of, task_of
+from ._transport import Interrupt, Interrupted, pause_of
+from .client import Client
+from .errors import DdqError, HoldLostError, NotFoundError, refused
+
+_POLL = 30.0  # seconds
+_MOST_TASKS = 1_000
+_BEAT = 0.1
+_WIND_DOWN = 1.0  # for interrupted handlers to return
+_SETTLE = 30.0  # an outcome is repeated so long after the hold may have ended
+
+HOLD_LOST, CANCELLED, TIMEOUT, STOPPED = "hold lost", "task cancelled", "handler timed out", "worker stopped"
+
+
+class Permanent(Exception):
+    """Raised by a handler: no further attempt can mend it; the task goes to the dead letters."""
+
+
+class RetryAfter(Exception):
+    """Raised by a handler: the next attempt is due after `delay`, whatever the backoff says."""
+
+    def __init__(self, delay: Duration, message: str = "retry asked for") -> None:
+        super().__init__(message)
+        self.delay = delay
+
+
+class Release(Exception):
+    """Raised by a handler: the task is given back, due again after `delay`, and the attempt is not counted."""
+
+    def __init__(self, delay: Duration = 0) -> None:
+        super().__init__("released by the handler")
+        self.delay = delay
+
+
+class Stopped(Exception):
+    """Raised by HeldTask.check; its text says why the handler is to stop."""
+
+
+class HeldTask(Task):
+    """A task that this worker holds."""
+
+    def __init__(self, delivery: Dict[str, Any]) -> None:
+        task = task_of(delivery.get("task", {}))
+        super().__init__(task.id, task.topic, task.payload, task.attributes, task.raw)
+        set_ = object.__setattr__  # tasks are frozen
+        set_(self, "attempt", self.raw.get("retry_count", 0) + 1)  # 1 at the first delivery
+        set_(self, "hold_token", delivery.get("hold_token", ""))  # changes with every delivery: a fencing token
+        set_(self, "_next", [])
+        set_(self, "_ended", threading.Event())
+        set_(self, "_why", "")
+
+    attempt: int
+    hold_token: str
+    _next: List[NewTask]
+    _ended: threading.Event
+    _why: str
+
+    def enqueue(self, topic: str, payload: Any = b"", **fields: Any) -> None:
+        """Have a task enqueued if and only if this one is acked."""
+        self._next.append(NewTask(topic, payload, **fields))
+
+    @property
+    def interrupted(self) -> str:
+        """Why the handler is to stop: HOLD_LOST, CANCELLED, TIMEOUT or STOPPED; empty while it is not."""
+        return self._why
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Sleep, and return True at once when the handler is to stop."""
+        return self._ended.wait(seconds)
+
+    def check(self) -> None:
+        """Raise Stopped when the handler is to stop."""
+        if self._why:
+            raise Stopped(self._why)
+
+    def _interrupt(self, why: str) -> None:
+        if not self._why:
+            object.__setattr__(self, "_why", why)
+            self._ended.set()
+
+
+# What a handler returns is the result of its task: bytes or text as they are, None, or a value that is kept as JSON.
+# An exception fails the attempt.
+Handler = Callable[[HeldTask], Any]
+
+
+@dataclass
+class _Running:
+    task: HeldTask
+    hold_ends: float = 0
+    extend_at: float = 0
+    time_out_at: Optional[float] = None
+    extending: bool = False
+    lost: bool = False
+    settled: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)  # one outcome a task
+
+    def held(self, hold_ms: int, heartbeat: float) -> None:
+        now = time.monotonic()
+        self.hold_ends = now + hold_ms / 1000
+        self.extend_at = now + min(hold_ms / 3000, heartbeat)
+
+    def first(self) -> bool:
+        """Whether nobody has settled the task before."""
+        with self.lock:
+            was, self.settled = self.settled, True
+            return not was
+
+
+class Worker:
+    """Runs `handler` for up to `concurrency` tasks of a topic at a time, each in a thread.
+
+    visibility_timeout: how many seconds a hold lasts without word from this worker; that of the task or its topic by default.
+    handler_timeout: how many seconds a handler may run before it is to stop, unless its task says.
+    heartbeat: how often a hold is extended at least, and after a third of it when that is less; which is also how soon a handler hears of a cancel.
+    grace: how many seconds handlers may run on after stop.
+    on_error: told of what the worker cannot return to anybody: lost connections, lost holds, failed attempts.
+    """
+
+    def __init__(self, client: Client, topic: str, handler: Handler, *, concurrency: int = 10, name: str = "", visibility_timeout: float = 0,
+                 handler_timeout: float = 0, heartbeat: float = 5, grace: float = 30,
+                 on_error: Optional[Callable[[BaseException, Optional[Task]], None]] = None) -> None:
+        if concurrency < 1:
+            raise refused("OUT_OF_RANGE_FIELD", "concurrency", "a worker runs 1 task at a time at least")
+        self._client, self._topic, self._handler, self._name = client, topic, handler, name
+        self._path = f"/v1/topics/{segment('topic', topic)}:retrieve"
+        self._concurrency, self._visibility_ms = concurrency, millis_of("visibility_timeout", visibility_timeout)
+        self._handler_timeout, self._heartbeat, self._grace, self._on_error = handler_timeout, heartbeat, grace, on_error
+        self._stopping = Interrupt()
+        self._changed = threading.Condition()
+        self._running: Dict[str, _Running] = {}  # guarded by _changed; by hold token: a lost task may come back while its first handler runs
+        self._handed: "queue.SimpleQueue[Optional[_Running]]" = queue.SimpleQueue()
+        self._threads = 0  # that run handlers; they are kept until the worker has stopped
+        self._started = False
+        self._living = threading.Lock()  # held while the worker takes tasks and waits for their handlers
+        self._failure: Optional[BaseException] = None
+
+    def run(self) -> None:
+        """Work until stop is called or Ctrl-C is pressed, and return when all handlers have ended.
+
+        It raises what no other attempt can mend, such as a token that is refused. A second Ctrl-C ends it at once.
+        """
+        if self._started:
+            raise RuntimeError("a worker runs once")
+        self._started = True
+        try:
+            # A thread of its own: Ctrl-C interrupts the main thread at any moment, and also while it starts another.
+            working = threading.Thread(target=self._live, name="ddq worker", daemon=True)
+            working.start()
+            working.join()
+        except KeyboardInterrupt:
+            self.stop()
+            with self._living:  # if it does not live by now, it finds itself stopped, and takes nothing
+                pass
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Have run take no more tasks, wait for its handlers, and return. Signal handlers may call it."""
+        self._stopping.set()
+        # Not under the lock, which the interrupted thread may have: who waits looks again by itself.
+
+    def _live(self) -> None:
+        with self._living:
+            try:
+                self._settler = Settler(self._client, self._topic)
+                self._over = threading.Event()
+                beating = threading.Thread(target=self._beat, name="ddq heartbeat", daemon=True)
+                beating.start()
+                self._take()
+                self._drain()
+                self._over.set()
+                for _ in range(self._threads):
+                    self._handed.put(None)
+                beating.join()
+                self._settler.close()
+            except BaseException as error:  # there is no room for threads
+                self._failure = error
+
+    def _take(self) -> None:
+        failures = 0
+        try:
+            while not self._stopping.is_set():
+                room = self._room()
+                if room == 0:
+                    continue
+                try:
+                    for delivery in self._poll(room):
+                        self._start(delivery)
+                    failures = 0
+                except DdqError as error:
+                    if not _passing(error):
+                        raise
+                    self._tell(error)
+                    self._stopping.wait(pause_of(error, failures))
+                    failures += 1
+        except Interrupted:
+            pass
+        except BaseException as error:
+            self._failure = error
+
+    def _room(self) -> int:
+        """Return how many more tasks may run, after a while when none may."""
+        with self._changed:
+            if len(self._running) >= self._concurrency:
+                self._changed.wait(_BEAT)
+            return self._concurrency - len(self._running)
+
+    def _poll(self, room: int) -> List[Dict[str, Any]]:
+        body = {"max_tasks": min(room, _MOST_TASKS), "wait_ms": str(int(_POLL * 1000)), "worker": self._name, "visibility_timeout_ms": str(self._visibility_ms)}
+        # Not repeated by the client: the loop does, and asks for as much as has room then.
+        return self._client.call("POST", self._path, body=body, wait=_POLL, timeout=10, interrupt=self._stopping).get("deliveries", [])
+
+    def _start(self, delivery: Dict[str, Any]) -> None:
+        run = _Running(HeldTask(delivery))
+        run.held(int(delivery.get("hold_ms", 0)), self._heartbeat)
+        limit = int(run.task.raw.get("handler_timeout_ms", 0)) / 1000 or self._handler_timeout
+        if limit:
+            run.time_out_at = time.monotonic() + limit
+        with self._changed:
+            self._running[run.task.hold_token] = run
+            short = self._threads < len(self._running)
+        self._handed.put(run)
+        if short:
+            self._threads += 1
+            threading.Thread(target=self._serve, name=f"ddq handler {self._threads}", daemon=True).start()
+
+    def _serve(self) -> None:
+        run = self._handed.get()
+        while run is not None:
+            self._work(run)
+            run = self._handed.get()
+
+    def _work(self, run: _Running) -> None:
+        try:
+            try:
+                kind, outcome = "acks", _ack_of(run.task, self._handler(run.task))
+            except BaseException as error:  # SystemExit, too: a handler ends its task, not its worker
+                kind, outcome = "nacks", _nack_of(run.task, error)
+                self._tell(error, run.task)
+            self._settle(run, kind, outcome)
+        finally:
+            with self._changed:
+                del self._running[run.task.hold_token]
+                self._changed.notify_all()
+
+    def _settle(self, run: _Running, kind: str, outcome: Dict[str, Any]) -> None:
+        """Tell the server, once, what became of an attempt. An ack that is refused fails the attempt: the task must not wait for the end of its hold."""
+        if not run.first() or run.lost:
+            return
+        try:
+            try:
+                self._send(run, kind, outcome)
+            except Exception as error:
+                if kind != "acks" or isinstance(error, (HoldLostError, NotFoundError)) or isinstance(error, DdqError) and _passing(error):
+                    raise
+                self._tell(error, run.task)
+                self._send(run, "nacks", _nack_of(run.task, error))
+        except Exception as error:
+            self._tell(error, run.task)  # its hold runs out, if it has not
+
+    def _send(self, run: _Running, kind: str, outcome: Dict[str, Any]) -> None:
+        self._settler.settle(kind, outcome, max(run.hold_ends, time.monotonic()) + _SETTLE)
+
+    def _beat(self) -> None:
+        """Extend the holds whose time has come, and end the time of handlers."""
+        while not self._over.wait(_BEAT):
+            now = time.monotonic()
+            with self._changed:
+                runs = [run for run in self._running.values() if not run.lost and not run.settled]
+            for run in runs:
+                if run.time_out_at is not None and now >= run.time_out_at:
+                    run.task._interrupt(TIMEOUT)
+                if now >= run.extend_at and not run.extending:
+                    run.extending = True
+                    threading.Thread(target=self._extend, args=(run,), name="ddq extend", daemon=True).start()
+
+    def _extend(self, run: _Running) -> None:
+        extend = {**_id_of(run.task), "visibility_timeout_ms": str(self._visibility_ms)}
+        try:
+            said = self._settler.settle("extends", extend, run.hold_ends)
+        except Exception as error:
+            if not run.settled:
+                run.lost = True
+                run.task._interrupt(HOLD_LOST)
+                self._tell(error, run.task)
+            return
+        run.held(int(said.get("hold_ms", 0)), self._heartbeat)
+        if said.get("cancel_requested"):
+            run.task._interrupt(CANCELLED)
+        run.extending = False
+
+    def _drain(self) -> None:
+        """Wait for handlers; those that do not return in time are told, and then their tasks given back."""
+        if self._idle(self._grace):
+            return
+        for run in self._left():
+            run.task._interrupt(STOPPED)
+        if self._idle(_WIND_DOWN):
+            return
+        for run in self._left():
+            self._settle(run, "nacks", {**_id_of(run.task), "release": True})
+
+    def _left(self) -> List[_Running]:
+        with self._changed:
+            return list(self._running.values())
+
+    def _idle(self, seconds: float) -> bool:
+        """Whether no handler runs within the time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._running, seconds)
+
+    def _tell(self, error: BaseException, task: Optional[Task] = None) -> None:
+        if self._on_error is None:
+            return
+        try:
+            self._on_error(error, task)
+        except Exception:
+            pass  # who is told of errors must not end the worker by one
+
+
+def _id_of(task: HeldTask) -> Dict[str, Any]:
+    return {"task_id": task.id, "hold_token": task.hold_token}
+
+
+def _ack_of(task: HeldTask, result: Any) -> Dict[str, Any]:
+    ack = _id_of(task)
+    if result is not None:
+        ack["result"] = to_base64(_result_of(result))
+    if task._next:
+        ack["enqueue"] = [body_of(following) for following in task._next]
+    return ack
+
+
+def _result_of(result: Any) -> Union[str, bytes]:
+    if isinstance(result, (str, bytes, bytearray, memoryview)):
+        return result if isinstance(result, str) else bytes(result)
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+
+
+def _nack_of(task: HeldTask, error: BaseException) -> Dict[str, Any]:
+    nack = {**_id_of(task), "error": str(error) or type(error).__name__}
+    if isinstance(error, Permanent):
+        nack["permanent"] = True
+    elif isinstance(error, RetryAfter):
+        nack["delay_ms"] = str(_delay_of(error.delay))
+    elif isinstance(error, Release):
+        nack.update(release=True, delay_ms=str(_delay_of(error.delay)))
+    elif task.interrupted == STOPPED:
+        nack["release"] = True
+    elif task.interrupted == TIMEOUT and str(error) != TIMEOUT:
+        nack["error"] = f"{TIMEOUT}: {nack['error']}"
+    return nack
+
+
+def _delay_of(delay: Any) -> int:
+    try:
+        return millis_of("delay_ms", delay)
+    except (DdqError, TypeError):
+        return 0
+
+
+def _passing(error: DdqError) -> bool:
+    """Whether it may be over after a while."""
+    return error.code in ("UNAVAILABLE", "UNKNOWN", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "INTERNAL", "CANCELLED")

@@ -1,0 +1,163 @@
+import { DdqError, TimeoutError, UnavailableError, answerError, errorOf } from "./errors.js";
+import type { Problem } from "./types.gen.js";
+
+export interface TransportOptions {
+  /** Where the HTTP port of a server is. Defaults to `http://127.0.0.1:8080`. */
+  url?: string;
+  /** The token that says who calls, or a function that is asked for it before each request. */
+  token?: string | (() => string | Promise<string>);
+  /** How long a call may take together with its repeats, beside what it is to wait. Defaults to 30 s. */
+  timeoutMs?: number;
+  /** Sends requests. Defaults to the fetch of the runtime. */
+  fetch?: typeof globalThis.fetch;
+}
+
+export interface CallOptions {
+  /** Ends the call. */
+  signal?: AbortSignal;
+  /** Instead of that of the client. */
+  timeoutMs?: number;
+}
+
+export interface Request extends CallOptions {
+  method: string;
+  /** Begins with /v1/; segments are percent-encoded. */
+  path: string;
+  query?: Record<string, string | number | boolean | string[] | undefined>;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** It may be repeated when nobody knows what became of it. */
+  safe?: boolean;
+  /** How much longer than others the call may take, because the server is to wait. */
+  waitMs?: number;
+}
+
+const firstPauseMs = 50;
+const longestPauseMs = 2_000;
+
+/** Transport sends requests, and repeats those that may be repeated. */
+export class Transport {
+  readonly #url: string;
+  readonly #options: TransportOptions;
+
+  constructor(options: TransportOptions) {
+    const url = new URL(options.url ?? "http://127.0.0.1:8080");
+    if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError(`${url.href} is not a URL of http or https`);
+    this.#url = url.href.replace(/\/+$/, "");
+    this.#options = options;
+  }
+
+  /** call returns the JSON of the answer, or throws a DdqError. */
+  async call<T>(r: Request): Promise<T> {
+    const end = Date.now() + (r.timeoutMs ?? this.#options.timeoutMs ?? 30_000) + (r.waitMs ?? 0);
+    let last: DdqError | undefined;
+    for (let attempt = 0; ; attempt++) {
+      const failed = await this.#once<T>(r, end - Date.now());
+      if (!(failed instanceof DdqError)) return failed.value;
+      // Why the call had to be repeated says more than that the time for it is over.
+      if (failed instanceof TimeoutError && last) throw last;
+      last = failed;
+      if (!repeatable(failed, r.safe ?? false)) throw failed;
+      const pause = pauseOf(failed, attempt);
+      if (Date.now() + pause >= end) throw failed;
+      await sleep(pause, r.signal);
+    }
+  }
+
+  // The value of an answer, or what may be repeated. The caller's abort is thrown.
+  async #once<T>(r: Request, timeoutMs: number): Promise<{ value: T } | DdqError> {
+    const limit = bounded(r.signal, timeoutMs);
+    try {
+      const answer = await this.#send(r, limit.signal);
+      const text = await answer.text();
+      return answer.ok ? { value: (text === "" ? {} : JSON.parse(text)) as T } : problemOf(answer, text);
+    } catch (cause) {
+      if (r.signal?.aborted) throw r.signal.reason;
+      if (limit.signal.aborted) return new TimeoutError({ code: "DEADLINE_EXCEEDED", detail: `no answer from ${this.#url} in ${timeoutMs} ms` }, { cause });
+      const below = (cause as { cause?: unknown }).cause;
+      return new UnavailableError({ code: "UNAVAILABLE", detail: `${this.#url}: ${below instanceof Error ? below.message : String(cause)}` }, { cause });
+    } finally {
+      limit.release();
+    }
+  }
+
+  async #send(r: Request, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { ...r.headers };
+    if (r.body !== undefined) headers["Content-Type"] ??= "application/json";
+    const { token } = this.#options;
+    const secret = typeof token === "function" ? await token() : token;
+    if (secret) headers["Authorization"] = `Bearer ${secret}`;
+    const send = this.#options.fetch ?? globalThis.fetch;
+    return send(this.#url + r.path + queryOf(r.query), {
+      method: r.method,
+      headers,
+      body: r.body === undefined ? undefined : JSON.stringify(r.body),
+      signal,
+      redirect: "manual",
+    });
+  }
+}
+
+function queryOf(query: Request["query"]): string {
+  const q = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) q.append(name, String(one));
+  }
+  const text = q.toString();
+  return text && "?" + text;
+}
+
+function problemOf(answer: Response, text: string): DdqError {
+  if (answer.headers.get("Content-Type")?.startsWith("application/problem+json")) {
+    try {
+      return errorOf(JSON.parse(text) as Problem);
+    } catch {
+      // cut short on its way
+    }
+  }
+  return answerError(answer.status, text);
+}
+
+/** repeatable says whether a call that failed so may be repeated, as PROTOCOL.md has it. */
+export function repeatable(e: DdqError, safe: boolean): boolean {
+  if (e.retryAfterMs !== undefined && e.retryAfterMs > 0) return true;
+  return safe && (e.code === "UNAVAILABLE" || e.code === "UNKNOWN");
+}
+
+/** pauseOf is how long to wait before a call is repeated, in ms: with jitter, so that callers who were refused together do not come back together. */
+export function pauseOf(e: DdqError, attempt: number): number {
+  if (e.retryAfterMs) return e.retryAfterMs * (1 + Math.random() / 2);
+  return Math.random() * Math.min(firstPauseMs * 2 ** (attempt + 1), longestPauseMs);
+}
+
+/** sleep ends early, with the signal's reason, when the signal is aborted. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const end = () => {
+      clearTimeout(timer);
+      reject(signal!.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", end);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", end, { once: true });
+  });
+}
+
+// A signal that is aborted with another one, or after a time.
+function bounded(signal: AbortSignal | undefined, ms: number): { signal: AbortSignal; release(): void } {
+  const own = new AbortController();
+  const abort = () => own.abort(signal?.reason);
+  const timer = setTimeout(() => own.abort(), Math.max(ms, 1));
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  return {
+    signal: own.signal,
+    release() {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    },
+  };
+}

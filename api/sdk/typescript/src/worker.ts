@@ -1,0 +1,326 @@
+import type { Client } from "./client.js";
+import { type Duration, type Payload, refused, segment, toBase64 } from "./encode.js";
+import { DdqError, HoldLostError, NotFoundError } from "./errors.js";
+import { Settler } from "./settler.js";
+import { type NewTask, type Task, bodyOf, taskOf } from "./task.js";
+import { pauseOf, sleep } from "./transport.js";
+import type * as wire from "./types.gen.js";
+
+/** A task that this worker holds. */
+export interface HeldTask extends Task {
+  /** Aborted when the hold is lost, the task is cancelled, its time is up or the worker stops; its reason says which. */
+  signal: AbortSignal;
+  /** 1 at the first delivery. */
+  attempt: number;
+  /** Changes with every delivery: a fencing token for what the handler writes. */
+  holdToken: string;
+  /** enqueue has a task enqueued if and only if this one is acked. */
+  enqueue(next: NewTask): void;
+}
+
+/** What a handler returns is the result of its task: bytes or text as they are, nothing, or a value that is kept as JSON. An error fails the attempt. */
+export type Handler = (task: HeldTask) => unknown;
+
+/** Thrown by a handler: no further attempt can mend it; the task goes to the dead letters. */
+export class Permanent extends Error {
+  override name = "Permanent";
+}
+
+/** Thrown by a handler: the next attempt is due after `delayMs`, whatever the backoff says. */
+export class RetryAfter extends Error {
+  override name = "RetryAfter";
+  constructor(readonly delayMs: number, message = "retry asked for", options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** Thrown by a handler: the task is given back, due again after `delayMs`, and the attempt is not counted. */
+export class Release extends Error {
+  override name = "Release";
+  constructor(readonly delayMs = 0) {
+    super("released by the handler");
+  }
+}
+
+/** Why a handler's signal was aborted. */
+export class Interrupted extends Error {
+  override name = "Interrupted";
+  constructor(readonly why: "hold lost" | "cancelled" | "timeout" | "stopped", message: string) {
+    super(message);
+  }
+}
+
+export interface WorkerOptions {
+  topic: string;
+  handler: Handler;
+  /** How many tasks run at a time. Defaults to 10. */
+  concurrency?: number;
+  /** By which this worker is known to the server. */
+  name?: string;
+  /** How long a hold lasts without word from this worker. Defaults to that of the task or its topic. */
+  visibilityTimeoutMs?: number;
+  /** How long a handler may run, unless its task says. No limit by default. */
+  handlerTimeoutMs?: number;
+  /** How often a hold is extended at least, which is also how soon a handler hears of a cancel. Defaults to 5 s; a third of the hold when that is less. */
+  heartbeatMs?: number;
+  /** How long handlers may run on after stop. Defaults to 30 s. */
+  graceMs?: number;
+  /** Told of what the worker cannot return to anybody: lost connections, lost holds, failed attempts. Defaults to nothing. */
+  onError?: (error: unknown, task?: Task) => void;
+}
+
+const pollMs = 30_000;
+const mostTasks = 1_000;
+const windDownMs = 1_000; // for interrupted handlers to return
+const settleMs = 30_000; // an outcome is repeated so long after the hold may have ended
+
+type Outcome = { ack: wire.Ack } | { nack: wire.Nack };
+
+interface Running {
+  task: HeldTask;
+  controller: AbortController;
+  next: NewTask[];
+  holdEnds: number;
+  extendAt: number;
+  lost: boolean;
+  settled: boolean;
+}
+
+/** Worker takes the tasks of a topic as they become due, and runs a handler for each. */
+export class Worker {
+  readonly #client: Client;
+  readonly #options: WorkerOptions;
+  readonly #concurrency: number;
+  readonly #settler: Settler;
+  readonly #running = new Map<string, Running>();
+  readonly #stopping = new AbortController();
+  #started = false;
+  #freed: () => void = () => {};
+
+  constructor(client: Client, options: WorkerOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#concurrency = options.concurrency ?? 10;
+    if (!Number.isInteger(this.#concurrency) || this.#concurrency < 1) throw refused("OUT_OF_RANGE_FIELD", "concurrency", "a worker runs 1 task at a time at least");
+    this.#settler = new Settler(client, options.topic);
+  }
+
+  /** run works until stop is called or the signal is aborted, and returns when all handlers have ended. It throws what no other attempt can mend, such as a token that is refused. */
+  async run(signal?: AbortSignal): Promise<void> {
+    if (this.#started) throw new Error("a worker runs once");
+    this.#started = true;
+    const stop = () => this.stop();
+    if (signal?.aborted) stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    const heart = setInterval(() => this.#beat(), 100);
+    try {
+      await this.#take();
+    } finally {
+      await this.#drain();
+      clearInterval(heart);
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  /** stop has run take no more tasks, wait for its handlers, and return. */
+  stop(): void {
+    this.#stopping.abort();
+    this.#freed();
+  }
+
+  async #take(): Promise<void> {
+    const stopping = this.#stopping.signal;
+    for (let failures = 0; !stopping.aborted; ) {
+      if (this.#running.size >= this.#concurrency) {
+        await this.#room();
+        continue;
+      }
+      try {
+        for (const d of await this.#poll()) this.#start(d);
+        failures = 0;
+      } catch (e) {
+        if (stopping.aborted) return;
+        if (!(e instanceof DdqError) || !passing(e)) throw e;
+        this.#tell(e);
+        await sleep(pauseOf(e, failures++), stopping).catch(() => {});
+      }
+    }
+  }
+
+  // Returns when a handler has ended, or the worker stops.
+  #room(): Promise<void> {
+    return new Promise((resolve) => (this.#freed = resolve));
+  }
+
+  async #poll(): Promise<wire.Delivery[]> {
+    const body: wire.RetrieveRequest = {
+      max_tasks: Math.min(this.#concurrency - this.#running.size, mostTasks),
+      wait_ms: String(pollMs),
+      worker: this.#options.name ?? "",
+      visibility_timeout_ms: String(this.#options.visibilityTimeoutMs ?? 0),
+    };
+    const path = `/v1/topics/${segment("topic", this.#options.topic)}:retrieve`;
+    // Not repeated by the client: the loop does, and asks for as much as has room then.
+    const r = await this.#client.call<wire.RetrieveResponse>({ method: "POST", path, body, timeoutMs: 10_000, waitMs: pollMs, signal: this.#stopping.signal });
+    return r.deliveries ?? [];
+  }
+
+  #start(d: wire.Delivery): void {
+    const controller = new AbortController();
+    const next: NewTask[] = [];
+    const read = taskOf(d.task ?? {});
+    const task: HeldTask = Object.assign(read, {
+      signal: controller.signal,
+      attempt: (read.retry_count ?? 0) + 1,
+      holdToken: d.hold_token ?? "",
+      enqueue: (t: NewTask) => void next.push(t),
+    });
+    const run: Running = { task, controller, next, holdEnds: 0, extendAt: 0, lost: false, settled: false };
+    this.#held(run, Number(d.hold_ms ?? 0));
+    // The token: a task that was lost may come back while its first handler still runs.
+    this.#running.set(task.holdToken, run);
+    void this.#work(run).finally(() => {
+      this.#running.delete(task.holdToken);
+      this.#freed();
+    });
+  }
+
+  async #work(run: Running): Promise<void> {
+    const { task, controller } = run;
+    const limit = Number(task.handler_timeout_ms ?? 0) || this.#options.handlerTimeoutMs || 0;
+    const timer = limit > 0 ? setTimeout(() => controller.abort(new Interrupted("timeout", `handler timed out after ${limit} ms`)), Math.min(limit, 0x7fffffff)) : undefined;
+    let outcome: Outcome;
+    try {
+      outcome = { ack: ackOf(run, await this.#options.handler(task)) };
+    } catch (e) {
+      outcome = { nack: nackOf(run, e) };
+      this.#tell(e, task);
+    } finally {
+      clearTimeout(timer);
+    }
+    await this.#settle(run, outcome);
+  }
+
+  // Tells the server, once, what became of an attempt. An ack that is refused fails the attempt: the task must not wait for the end of its hold.
+  async #settle(run: Running, outcome: Outcome): Promise<void> {
+    if (run.settled) return;
+    run.settled = true;
+    if (run.lost) return;
+    try {
+      await this.#send(run, outcome).catch(async (e: unknown) => {
+        if (!("ack" in outcome) || gone(e) || (e instanceof DdqError && passing(e))) throw e;
+        this.#tell(e, run.task);
+        await this.#send(run, { nack: nackOf(run, e) });
+      });
+    } catch (e) {
+      this.#tell(e, run.task); // its hold runs out, if it has not
+    }
+  }
+
+  #send(run: Running, what: Outcome): Promise<wire.SettleResult> {
+    return this.#settler.settle(what, Math.max(run.holdEnds, Date.now()) + settleMs);
+  }
+
+  // Extends the holds whose time has come.
+  #beat(): void {
+    const now = Date.now();
+    for (const run of this.#running.values()) {
+      if (run.lost || run.settled || now < run.extendAt) continue;
+      run.extendAt = Infinity; // until the answer
+      void this.#extend(run);
+    }
+  }
+
+  async #extend(run: Running): Promise<void> {
+    const { task } = run;
+    try {
+      const extend: wire.Extend = { task_id: task.id, hold_token: task.holdToken, visibility_timeout_ms: String(this.#options.visibilityTimeoutMs ?? 0) };
+      const said = await this.#settler.settle({ extend }, run.holdEnds);
+      this.#held(run, Number(said.hold_ms ?? 0));
+      if (said.cancel_requested) this.#interrupt(run, new Interrupted("cancelled", "task cancelled"));
+    } catch (e) {
+      if (run.settled) return;
+      run.lost = true;
+      this.#interrupt(run, new Interrupted("hold lost", "hold lost"));
+      this.#tell(e, task);
+    }
+  }
+
+  #held(run: Running, holdMs: number): void {
+    const now = Date.now();
+    run.holdEnds = now + holdMs;
+    run.extendAt = now + Math.min(holdMs / 3, this.#options.heartbeatMs ?? 5_000);
+  }
+
+  #interrupt(run: Running, why: Interrupted): void {
+    if (!run.controller.signal.aborted) run.controller.abort(why);
+  }
+
+  // Waits for handlers; those that do not return in time are told, and then their tasks given back.
+  async #drain(): Promise<void> {
+    this.#stopping.abort();
+    if (await this.#idle(this.#options.graceMs ?? 30_000)) return;
+    for (const run of this.#running.values()) this.#interrupt(run, new Interrupted("stopped", "worker stopped"));
+    if (await this.#idle(windDownMs)) return;
+    const left = [...this.#running.values()].filter((run) => !run.settled);
+    await Promise.all(left.map((run) => this.#settle(run, { nack: { ...idOf(run), release: true } })));
+  }
+
+  // Whether no handler runs within the time.
+  async #idle(ms: number): Promise<boolean> {
+    const end = Date.now() + ms;
+    while (this.#running.size > 0 && Date.now() < end) await sleep(Math.min(20, end - Date.now()));
+    return this.#running.size === 0;
+  }
+
+  #tell(e: unknown, task?: Task): void {
+    try {
+      this.#options.onError?.(e, task);
+    } catch {
+      // who is told of errors must not end the worker by one
+    }
+  }
+}
+
+function idOf(run: Running): { task_id: string; hold_token: string } {
+  return { task_id: run.task.id, hold_token: run.task.holdToken };
+}
+
+function ackOf(run: Running, result: unknown): wire.Ack {
+  const ack: wire.Ack = idOf(run);
+  if (result !== undefined && result !== null) ack.result = toBase64(resultOf(result));
+  if (run.next.length > 0) ack.enqueue = run.next.map((t) => ({ topic: t.topic, ...bodyOf(t) }));
+  return ack;
+}
+
+function nackOf(run: Running, e: unknown): wire.Nack {
+  const why = run.controller.signal.reason as unknown;
+  const nack: wire.Nack = { ...idOf(run), error: e instanceof Error ? e.message || e.name : String(e) };
+  if (e instanceof Permanent) nack.permanent = true;
+  else if (e instanceof RetryAfter) nack.delay_ms = delayOf(e.delayMs);
+  else if (e instanceof Release) Object.assign(nack, { release: true, delay_ms: delayOf(e.delayMs) });
+  else if (why instanceof Interrupted && why.why === "stopped") nack.release = true;
+  else if (why instanceof Interrupted && why.why === "timeout" && e !== why) nack.error = `${why.message}: ${nack.error}`;
+  return nack;
+}
+
+function delayOf(ms: Duration): string {
+  return String(Math.max(0, Math.ceil(Number(ms) || 0)));
+}
+
+function resultOf(result: unknown): Payload {
+  if (typeof result === "string" || result instanceof Uint8Array) return result;
+  const text = JSON.stringify(result) as string | undefined;
+  if (text === undefined) throw new TypeError(`a ${typeof result} cannot be the result of a task`);
+  return text;
+}
+
+// Whether the hold has ended, so that there is nothing left to settle.
+function gone(e: unknown): boolean {
+  return e instanceof HoldLostError || e instanceof NotFoundError;
+}
+
+// Whether it may be over after a while.
+function passing(e: DdqError): boolean {
+  return ["UNAVAILABLE", "UNKNOWN", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "INTERNAL", "CANCELLED"].includes(e.code);
+}
