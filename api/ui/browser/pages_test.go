@@ -1,0 +1,235 @@
+package browser
+
+import (
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+var (
+	rewrite  = flag.Bool("rewrite", false, "write testdata anew; read the diff")
+	pictures = flag.String("pictures", "", "folder that pictures of pages are written to; by default they are thrown away")
+)
+
+// fixtures is a server with something on every page.
+func fixtures(t *testing.T, args ...string) *server {
+	t.Helper()
+	s := start(t, args...)
+	s.fill()
+	return s
+}
+
+func (s *server) fill() {
+	s.Helper()
+	for i := range 40 {
+		s.call("POST", "/v1/topics/mail/tasks", map[string]any{
+			"id": fmt.Sprintf("welcome-%02d", i), "delay": fmt.Sprintf("%ds", 3600+i*i*7), "payload": base64.StdEncoding.EncodeToString([]byte(`{"to":"ann@example.com","template":"welcome"}`)),
+			"attributes": []map[string]string{{"key": "customer", "value": "c-17"}},
+		})
+	}
+	s.call("POST", "/v1/topics/sms/tasks", map[string]any{"id": "code-1", "max_retries": 0})
+	s.kill("sms", "sender-1", "gateway: no route to +1 555 0100")
+	s.call("PUT", "/v1/topics/report/schedules/nightly", map[string]any{
+		"timetable": map[string]any{"entries": []map[string]any{{"cron": "30 2 * * *"}}, "zone": "Europe/Berlin"}, "task": map[string]any{},
+	})
+	step := func(name string, after ...string) map[string]any {
+		all := []map[string]string{}
+		for _, a := range after {
+			all = append(all, map[string]string{"step": a})
+		}
+		return map[string]any{"name": name, "after": all, "task": map[string]any{}}
+	}
+	s.call("POST", "/v1/topics/orders/workflows", map[string]any{
+		"id": "order-17", "name": "order", "steps": []map[string]any{
+			step("reserve"), step("charge", "reserve"), {"name": "approval", "wait": map[string]any{"signal": "approved"}, "after": []map[string]string{{"step": "reserve"}}},
+			step("pack", "charge", "approval"), step("invoice", "charge"), step("ship", "pack"), step("tell", "ship", "invoice"),
+		},
+	})
+}
+
+var pages = []struct{ name, path string }{
+	{"topics", "/ui/"},
+	{"topic", "/ui/topic?name=mail"},
+	{"tasks", "/ui/tasks?topic=mail"},
+	{"task", "/ui/task?topic=mail&id=welcome-00"},
+	{"failed", "/ui/task?topic=sms&id=code-1"},
+	{"dead", "/ui/dead?topic=sms"},
+	{"schedules", "/ui/schedules"},
+	{"schedule", "/ui/schedule?topic=report&name=nightly"},
+	{"workflows", "/ui/workflows"},
+	{"workflow", "/ui/workflow?topic=orders&id=order-17"},
+	{"nodes", "/ui/nodes"},
+	{"shards", "/ui/shards?topic=sms"},
+	{"settings", "/ui/settings"},
+	{"nothing", "/ui/nothing"},
+}
+
+// layout is the page as text: what it is made of, and where blocks begin and how wide they are. It has
+// no heights and no widths of text, which depend on fonts.
+const layout = `(() => {
+  const shown = new Set("HEADER NAV MAIN FOOTER H1 H2 FORM TABLE TH FIGURE DL DT OL PRE DETAILS SUMMARY BUTTON LABEL INPUT SELECT TEXTAREA SVG CAPTION".split(" "));
+  const named = new Set("H1 H2 TH DT SUMMARY BUTTON CAPTION".split(" "));
+  const placed = new Set("HEADER NAV MAIN FOOTER H1 H2 FIGURE OL PRE DIV".split(" "));
+  const lines = [];
+  (function walk(e, depth) {
+    const box = e.getBoundingClientRect(), tag = e.tagName.toUpperCase(), region = e.getAttribute("role") === "region";
+    let inner = depth;
+    if ((shown.has(tag) || region) && e.checkVisibility() && box.width > 1 && !(tag === "TH" && e.scope === "row")) {
+      let line = "  ".repeat(depth) + (region ? "region " + e.getAttribute("aria-label") : tag.toLowerCase());
+      if (named.has(tag)) line += " " + [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).filter((t) => t).join(" ");
+      if (placed.has(tag)) line += " at " + Math.round(box.left / 4) * 4 + " wide " + Math.round(box.width / 4) * 4;
+      lines.push(line.trimEnd());
+      inner++;
+    }
+    if (tag !== "SVG") for (const c of e.children) walk(c, inner);
+  })(document.body, 0);
+  return lines.join("\n") + "\n";
+})()`
+
+// TestPagesLookAsTheyDid at two widths, dark and light; and no page says anything on the console,
+// breaks the policy of its own headers, asks another host, or is wider than its window.
+func TestPagesLookAsTheyDid(t *testing.T) {
+	s := fixtures(t)
+	b := open(t, s.base)
+	for _, p := range pages {
+		for _, width := range []int64{1280, 390} {
+			var was string
+			for _, scheme := range []string{"light", "dark"} {
+				b.look(p.path, width, scheme)
+				if over := eval[int64](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+					t.Errorf("%s at %d: %d pixels wider than the window", p.name, width, over)
+				}
+				got := eval[string](b, layout)
+				if scheme == "dark" && got != was {
+					t.Errorf("%s at %d: the layout depends on the colours", p.name, width)
+				}
+				was = got
+				if dark := eval[bool](b, "getComputedStyle(document.body).backgroundColor !== 'rgb(255, 255, 255)'"); dark != (scheme == "dark") {
+					t.Errorf("%s does not follow the colours of the system", p.name)
+				}
+				b.contrast(p.name + " " + scheme)
+			}
+			compare(t, fmt.Sprintf("%s-%d.txt", p.name, width), was)
+		}
+		b.quiet()
+	}
+}
+
+func compare(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s (-rewrite writes it anew):\ngot\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// contrast fails where text and ground differ by less than 4.5.
+func (b *browser) contrast(where string) {
+	b.Helper()
+	low := eval[[]string](b, `(() => {
+	  const rgb = (c) => { const m = c.match(/[\d.]+/g).map(Number); return m.length > 3 && m[3] === 0 ? null : m; };
+	  const light = (c) => { const [r, g, b] = c.slice(0, 3).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	  const ground = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c) return c; } return [255, 255, 255]; };
+	  const low = [];
+	  for (const e of document.body.querySelectorAll("*")) {
+	    if (e.closest("svg") || !e.checkVisibility() || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
+	    const [x, y] = [light(rgb(getComputedStyle(e).color)), light(ground(e))].sort((a, b) => b - a);
+	    const ratio = (x + 0.05) / (y + 0.05);
+	    if (ratio < 4.5) low.push(e.tagName + " " + e.textContent.trim().slice(0, 40) + " " + ratio.toFixed(2));
+	  }
+	  return low;
+	})()`)
+	for _, l := range low {
+		b.Errorf("%s: too little contrast: %s", where, l)
+	}
+}
+
+// hostile are texts that must be shown as what they are.
+func hostile() (all []string) {
+	seeds := []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'><svg onload=alert(1)>`, `javascript:alert(1)`, `</pre></main><h1>x</h1>`, `{{.}}`, `</textarea><script>alert(1)</script>`,
+		"\u202etxt.exe", strings.Repeat("x", 200), `&lt;b&gt;`, `<!--`, `]]>`, `\x3cscript\x3e`, "😀", `</title><style>*{display:none}</style>`, `<a href=javascript:alert(1)>x</a>`,
+		`<iframe src=//example.com>`, `<link rel=stylesheet href=//example.com/x.css>`, `<base href=//example.com/>`, `<form action=//example.com><button>x`, `<meta http-equiv=refresh content="0;url=//example.com">`,
+		`${alert(1)}`, `' onfocus=alert(1) autofocus x='`, `" onmouseover="alert(1)`, "`onerror=alert(1)`",
+	}
+	for _, around := range []string{"%s", "a%s", "%sb", `"%s"`, "'%s'", "<b>%s", "</td>%s", "&%s;"} {
+		for _, seed := range seeds {
+			all = append(all, fmt.Sprintf(around, seed))
+		}
+	}
+	return all
+}
+
+func TestHostileTextsAreShownAsTheyAre(t *testing.T) {
+	s := start(t)
+	texts := hostile()
+	const each = 10
+	for i := 0; i < len(texts); i += each {
+		var attributes []map[string]string
+		for j, text := range texts[i : i+each-2] {
+			attributes = append(attributes, map[string]string{"key": fmt.Sprint("k", j), "value": text})
+		}
+		id, worker := fmt.Sprint("t", i/each), texts[i+each-2]
+		s.call("POST", "/v1/topics/mail/tasks", map[string]any{
+			"id": id, "max_retries": 0, "attributes": attributes, "payload": base64.StdEncoding.EncodeToString([]byte(texts[i+each-1])),
+		})
+		s.kill("mail", worker[:min(len(worker), 100)], texts[i+each-1])
+	}
+	b := open(t, s.base)
+	b.look("/ui/dead?topic=mail", 390, "light")
+	for i := range len(texts) / each {
+		b.look(fmt.Sprintf("/ui/task?topic=mail&id=t%d", i), 390, "light")
+		for _, text := range texts[i*each : i*each+each-2] {
+			if !eval[bool](b, fmt.Sprintf("[...document.querySelectorAll('dd')].some((d) => d.textContent.startsWith(%q.slice(0, 100)))", text)) {
+				t.Errorf("%q is not shown", text)
+			}
+		}
+		if over := eval[int64](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+			t.Errorf("task %d is %d pixels wider than the window", i, over)
+		}
+		if n := eval[int64](b, "document.querySelectorAll('h1').length + document.scripts.length + document.querySelectorAll('img, iframe, style').length"); n != 2 {
+			t.Errorf("a text of task %d is more than text", i)
+		}
+	}
+	b.quiet()
+}
+
+// TestPictures takes those of docs/ui.md.
+func TestPictures(t *testing.T) {
+	s := fixtures(t, "--node-name", "ddq-1", "--store", "embedded", "--data", filepath.Join(t.TempDir(), "data"))
+	for i := range 25 { // due in the next minute
+		s.call("POST", "/v1/topics/mail/tasks", map[string]any{"id": fmt.Sprint("soon-", i), "delay": fmt.Sprintf("%ds", 12+(i*i)%41)})
+	}
+	b := open(t, s.base)
+	dir := *pictures
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	for name, path := range map[string]string{"topics": "/ui/", "task": "/ui/task?topic=sms&id=code-1", "workflow": "/ui/workflow?topic=orders&id=order-17"} {
+		b.look(path, 1000, "light")
+		picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644); err != nil { //nolint:gosec // it is for all to see
+			t.Fatal(err)
+		}
+	}
+	b.quiet()
+}
