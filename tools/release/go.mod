@@ -1,0 +1,21 @@
+module github.com/ddq-io/ddq/tools/release
+
+go 1.26.8
+
+tool golang.org/x/vuln/cmd/govulncheck
+
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/google/licensecheck v0.3.1
+	github.com/in-toto/attestation v1.2.0
+	golang.org/x/mod v0.42.0
+	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/telemetry v0.0.0-20261010193011-f71dc92da45e // indirect
+	golang.org/x/tools v0.52.0 // indirect
+	golang.org/x/vuln v1.9.0 // indirect
+)
