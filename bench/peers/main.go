@@ -149,6 +149,9 @@ func (p plan) play(ctx context.Context, setup, name, workload string, emit func(
 	}
 	for _, s := range systems(setup) {
 		if s.Name == name {
+			if workload == "throughput" && o.Tasks == 0 {
+				o.Tasks = s.MostTasks
+			}
 			return bench.Run(ctx, o, s, workload, labelled)
 		}
 	}

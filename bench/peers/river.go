@@ -18,14 +18,16 @@ import (
 // riverSystem is riverqueue/river on a PostgreSQL of its own. Its client runs
 // inside the worker, so all its CPU but the database's counts as client.
 func riverSystem(setup string) bench.System {
-	fetches := riverFetches{}
+	fetches, most := riverFetches{}, 20_000 // at 640 a second
 	text := "fetches every 100ms to 1s"
 	if setup == bench.SetupTuned {
+		most = 0
 		fetches = riverFetches{cooldown: 2 * time.Millisecond, poll: 20 * time.Millisecond}
 		text = "fetches every 2 to 20ms as in its own benchmark"
 	}
 	return bench.System{
-		Name: "river",
+		Name:      "river",
+		MostTasks: most,
 		Open: func(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
 			return openRiver(ctx, text, box)
 		},

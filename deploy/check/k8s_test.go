@@ -2,9 +2,13 @@ package check
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,8 +91,11 @@ type kustomizationFile struct {
 }
 
 type generator struct {
-	Name string
-	Envs []string
+	Name    string
+	Type    string
+	Envs    []string
+	Files   []string
+	Options struct{ DisableNameSuffixHash bool }
 }
 
 func kustomization(t *testing.T) kustomizationFile {
@@ -141,8 +148,12 @@ func podSettings(t *testing.T) map[string]string {
 	pod := map[string]string{"metadata.name": "ddq-0", "metadata.namespace": "ddq"}
 	for _, v := range statefulSet(t).Spec.Template.Spec.Containers[0].Env {
 		value := v.Value
-		if v.ValueFrom != nil {
-			value = pod[v.ValueFrom.FieldRef.FieldPath]
+		switch from := v.ValueFrom; {
+		case from == nil:
+		case from.FieldRef != nil:
+			value = pod[from.FieldRef.FieldPath]
+		default:
+			value = fromSecret(t, from.SecretKeyRef.Name, from.SecretKeyRef.Key)
 		}
 		for name, known := range env { // $(NAME) of those before
 			value = strings.ReplaceAll(value, "$("+name+")", known)
@@ -155,9 +166,89 @@ func podSettings(t *testing.T) map[string]string {
 	return env
 }
 
+// fromSecret is a value of a generated Secret, as README.md has its file made.
+func fromSecret(t *testing.T, name, key string) string {
+	t.Helper()
+	for _, g := range kustomization(t).Secrets {
+		if g.Name == name && slices.Contains(g.Files, key) {
+			file := filepath.Join(t.TempDir(), key)
+			runDDQ(t, "token", "root", file)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+	}
+	t.Errorf("no Secret %s has %s", name, key)
+	return ""
+}
+
+// TestPodsFindTheirCertificate holds the volume against the Secret and the settings, and the
+// names that pods call each other by against those of the certificate that README.md makes.
+func TestPodsFindTheirCertificate(t *testing.T) {
+	spec := statefulSet(t).Spec.Template.Spec
+	mount, volume := spec.Containers[0].VolumeMounts[0], spec.Volumes[0]
+	if mount.Name != volume.Name || *volume.Secret.DefaultMode&0o037 != 0 || *spec.SecurityContext.FSGroup != *spec.SecurityContext.RunAsGroup {
+		t.Errorf("mount %+v of volume %+v", mount, volume)
+	}
+	secrets := kustomization(t).Secrets
+	i := slices.IndexFunc(secrets, func(g generator) bool { return g.Name == volume.Secret.SecretName })
+	if i < 0 || !secrets[i].Options.DisableNameSuffixHash || secrets[i].Type != "kubernetes.io/tls" {
+		t.Fatalf("no Secret %s among %+v", volume.Secret.SecretName, secrets)
+	}
+	env, certs := podSettings(t), exampleCerts(t)
+	for _, setting := range []string{"DDQ_TLS_CERT", "DDQ_TLS_KEY", "DDQ_TLS_CA"} {
+		dir, key := filepath.Split(env[setting])
+		f := slices.IndexFunc(secrets[i].Files, func(f string) bool { return strings.HasPrefix(f, key+"=") })
+		if filepath.Clean(dir) != mount.MountPath || f < 0 {
+			t.Errorf("%s=%s is not in the Secret", setting, env[setting])
+			continue
+		}
+		_, file, _ := strings.Cut(secrets[i].Files[f], "=certs/")
+		if _, err := os.Stat(filepath.Join(certs, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(certs, "ddq.crt"), filepath.Join(certs, "ddq.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range []string{env["DDQ_ADVERTISE_ADDR"], "ddq:9090"} {
+		host, _, err := net.SplitHostPort(addr)
+		if err := errors.Join(err, pair.Leaf.VerifyHostname(host)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, p := range []*corev1.Probe{spec.Containers[0].StartupProbe, spec.Containers[0].LivenessProbe, spec.Containers[0].ReadinessProbe} {
+		if p.HTTPGet.Scheme != corev1.URISchemeHTTPS {
+			t.Errorf("probe %+v of a port with TLS", p.HTTPGet)
+		}
+	}
+}
+
+var certsCommand = regexp.MustCompile(`(?m)^ddq (certs .*--dir) deploy/k8s/certs(.*)$`)
+
+// exampleCerts runs the commands of README.md that make certificates, and returns their folder.
+func exampleCerts(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	commands := certsCommand.FindAllStringSubmatch(string(open(t, "README.md")), -1)
+	if len(commands) != 2 {
+		t.Fatalf("README.md has %d commands for certificates", len(commands))
+	}
+	for _, c := range commands {
+		rest := strings.Fields(strings.ReplaceAll(c[2], "'", ""))
+		runDDQ(t, slices.Concat(strings.Fields(c[1]), []string{dir}, rest)...)
+	}
+	return dir
+}
+
 func TestPodSettings(t *testing.T) {
 	env := podSettings(t)
-	checkSettings(t, env)
+	env["DDQ_GOSSIP_KEY"] = gossipKey // secret.env has one by then
+	certs := exampleCerts(t)
+	checkSettings(t, settingsAt(env, "/etc/ddq/tls/tls", certs+"/ddq", "/etc/ddq/tls", certs))
 	if got, want := env["DDQ_ADVERTISE_ADDR"], "ddq-0.ddq-nodes.ddq.svc:9090"; got != want {
 		t.Errorf("DDQ_ADVERTISE_ADDR=%s, want %s", got, want)
 	}

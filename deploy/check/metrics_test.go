@@ -3,6 +3,8 @@ package check
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -107,8 +109,14 @@ func TestEverySeriesIsExported(t *testing.T) {
 	s := startServer(t)
 	s.command(t, "topic", "create", "mail", "--concurrency", "5")
 	s.command(t, "enqueue", "--topic", "mail", "--delay", "1h")
+	s.command(t, "schedule", "put", "tick", "--topic", "mail", "--every", "1s", "--payload", "x")
+	s.command(t, "audience", "create", "users")
+	s.command(t, "audience", "put", "users", "ada")
+	s.command(t, "schedule", "put", "digest", "--topic", "mail", "--every", "1s", "--audience", "users")
+	s.command(t, "workflow", "submit", "--file", restingWorkflow(t))
 	var missing []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	// Cells are counted every half minute.
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
 		series := parseMetrics(t, s.get(t, "/metrics"))
 		missing = nil
 		for _, v := range wanted {
@@ -123,6 +131,16 @@ func TestEverySeriesIsExported(t *testing.T) {
 	}
 	slices.Sort(missing)
 	t.Errorf("no server exports\n%s", strings.Join(slices.Compact(missing), "\n"))
+}
+
+// restingWorkflow is the file of a workflow that ends by itself.
+func restingWorkflow(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "order.yaml")
+	if err := os.WriteFile(file, []byte("topic: mail\nname: order\nsteps: [{name: rest, wait: {delay: 1s}}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func TestASeriesThatNobodyExportsIsFound(t *testing.T) {

@@ -94,6 +94,25 @@ func checkSettings(t *testing.T, env map[string]string) {
 	}
 }
 
+// settingsAt are settings whose files are elsewhere: pairs of what they say and where that is.
+func settingsAt(env map[string]string, pairs ...string) map[string]string {
+	elsewhere := make(map[string]string, len(env))
+	for name, value := range env {
+		elsewhere[name] = strings.NewReplacer(pairs...).Replace(value)
+	}
+	return elsewhere
+}
+
+// runDDQ runs a command that needs no server.
+func runDDQ(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command(ddq, args...)
+	cmd.Env = cleanEnv()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("ddq %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
 var unknownVariable = regexp.MustCompile(`environment variable (\S+) is no setting`)
 
 func isUnknown(detail string) bool {
