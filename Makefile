@@ -2,6 +2,8 @@
 
 GO      ?= go
 BIN     := bin/ddq
+# The binary that tests start, built once for all packages.
+TESTBIN := bin/ddq-test
 ARGS    ?=
 # The packages that wait the longest begin first, and there is one more at a time than processors:
 # tests wait for servers and for clocks for a good part of their time.
@@ -24,13 +26,19 @@ BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak mutants model sim fuzz bench bench-go bench-peers lint lint-api generate verify fmt deps clean
+.PHONY: help build outbox pictures run demo test test-main test-modules race e2e faults soak mutants model sim long fuzz bench bench-go bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ddq
 	$(BUILD) -o $(BIN) ./cmd/ddq
+
+outbox: ## build bin/ddq-outbox, which ddq outbox runs
+	cd api/outbox && $(BUILD) -o ../../bin/ddq-outbox ./cmd/ddq-outbox
+
+pictures: deps ## take the pictures of docs/ui.md anew
+	cd api/ui/browser && $(GO) test -count=1 -run '^TestPictures$$' -pictures $(CURDIR)/docs/pictures .
 
 run: build ## start a server on the embedded store; ARGS="--data dir ..." adds flags
 	$(BIN) server $(ARGS)
@@ -39,9 +47,18 @@ demo: build ## server, producer and worker in one process, before your eyes
 	$(BIN) demo $(ARGS)
 
 test: deps ## every test of every module, with the race detector; PKGS=./timer/... narrows it
+	$(MAKE) --no-print-directory -j 2 test-modules test-main
+
+test-main:
+	$(GO) build -o $(TESTBIN) ./cmd/ddq
+	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(GO) test -race -p $(JOBS) $(PKGS)
+
+# The modules of their own: what they do is to wait for servers.
+test-modules:
 	cd bench/peers && $(GO) vet ./...
 	cd deploy/check && $(GO) test ./...
-	$(GO) test -race -p $(JOBS) $(PKGS)
+	cd api/ui/browser && $(GO) vet ./... && $(GO) test ./...
+	cd api/outbox && $(GO) vet ./... && $(GO) test ./...
 
 race: deps ## the tests COUNT (3) times over, in random order
 	$(GO) test -race -count=$(COUNT) -shuffle=on $(PKGS)
@@ -53,8 +70,10 @@ faults: build ## break servers, stores, workers, disks, networks and clocks on p
 	tools/deps.sh tests faults
 	$(BIN) bench faults --store $(STORES) --each-once --for 6s --rate 150 --at-once 4 --seed $(or $(SEED),1) $(ARGS)
 
-soak: build ## the same over and over for an hour (SOAK), with a report and a picture in bench/results
+soak: build ## the same over and over for an hour (SOAK), with a report and a picture in bench/results; a day of ten thousand schedules; and relays of an outbox, killed 100 times
 	tools/deps.sh tests faults
+	GOGC=400 $(GO) test -count=1 -timeout 1h -v -run '^TestSchedulesGoAsTheirModels$$' ./actors -schedules.n 10000 -schedules.hours 24
+	cd api/outbox && $(GO) test -count=1 -timeout 1h -v -run '^TestKilledRelaysMakeOneTaskOfARow$$' . -outbox.kills 100
 	$(BIN) bench faults --store $(STORES) --each-once --for 20s --at-once 2 --seed $(or $(SEED),1) --soak $(SOAK) --report bench/results/soak $(ARGS)
 
 mutants: deps ## bugs put into ddq on purpose: the rounds of faults must find each; a quarter of an hour, ARGS=name plays one
@@ -66,6 +85,17 @@ model: ## every state of a shard's hand-over, with spin; half a minute
 
 sim: ## fleets in simulated time, with faults: SEEDS (2000) runs, and some of them again; SEED=n replays one with its trace
 	GOGC=400 $(GO) test -count=1 -timeout 30m -v -run '^TestSimulation$(if $(SEED),,(Replays)?)$$' ./actors $(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS) -sim.again 50) $(ARGS)
+
+# What it plays is beside what `make test` plays: other seeds, more rounds, later times.
+long: deps ## longer doses of tests that play seeds, rounds or hours, with the race detector; some minutes
+	$(GO) test -race -count=1 -timeout 30m -run '^TestSimulation$$' ./actors -sim.first 9 -sim.seeds 12
+	$(GO) test -race -count=1 -run '^TestUseMeetsTheClosing$$' ./actors -closing.rounds 20
+	$(GO) test -race -count=1 -run '^Test(Schedules|Workflows)GoAsTheirModels$$' ./actors -schedules.hours 3 -workflows 1000
+	$(GO) test -race -count=1 -run '^TestDayOfTasksIsNeverEarly$$' ./timer -timer.hours 24
+	$(GO) build -o $(TESTBIN) ./cmd/ddq
+	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) DDQ_TEST_SPLIT=32s $(GO) test -race -count=1 -run '^TestNetworkFaultsLoseNothing$$' ./cmd/ddq
+	$(GO) test -race -count=1 -run '^TestCrashLosesNothingAcknowledged$$' ./store/pebblestore -crash.first 4 -crash.seeds 8
+	$(GO) test -count=1 -run '^TestTaskIsDeliveredAtItsMillisecond$$' ./api/service -service.farthest 49h
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)
@@ -83,21 +113,34 @@ bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstal
 
 lint: ## golangci-lint, which also holds the import table; its first build takes minutes
 	$(LINT) run --allow-parallel-runners ./...
+	cd api/outbox && $(GO) tool -modfile=../../tools/lint/go.mod golangci-lint run --allow-parallel-runners ./...
 
 lint-api: ## spectral over the description of the REST API; needs node 20
 	npx --yes @stoplight/spectral-cli@6.16.3 lint --ruleset api/openapi/.spectral.yaml api/openapi/openapi.json
 
-generate: ## write the generated code, and the description of the REST API, anew
+generate: ## write the generated code, the description of the REST API and the types of the SDKs anew
 	$(BUF) generate
 	tools/openapi.sh
+	tools/sdktypes.sh
+	tools/licenses.sh
 
 verify: ## prove that generated code, module files and formatting are current
 	tools/verify.sh
 
+vulncheck: ## known vulnerabilities that the code reaches, from the database at GOVULNDB
+	tools/vulncheck.sh
+
+release-check: ## rehearse a release: build it twice, sign it with a key made for it, verify it, change a byte
+	tools/deps.sh release
+	cd tools/release && $(GO) test -count=1 ./...
+
 fmt: ## format the code
 	gofmt -l -w .
 
-deps: ## install what the tests need beside Go: a C compiler and redis-server
+sdks: deps ## build the packages of the TypeScript and Python SDKs into bin
+	mkdir -p bin && tools/sdks.sh bin
+
+deps: ## install what the tests need beside Go: a C compiler, redis-server, PostgreSQL, node and Python
 	tools/deps.sh tests
 
 clean: ## remove what was built
