@@ -22,7 +22,7 @@ func TestAgreesWithTheReference(t *testing.T) {
 		if err := d.Check(); err != nil {
 			t.Fatal(err)
 		}
-		g := &game{T: t, now: 1_000_000, ref: &reference{def: d}, tries: make(map[string]refEvent)}
+		g := &game{T: t, now: 1_000_000, ref: &reference{def: d}, tries: make(map[string]refEvent), begun: make(map[refTry]int)}
 		w, out := Submit("w", 7, d, Env{Now: g.now})
 		g.took(w, &out)
 		for range rapid.IntRange(1, 25).Draw(t, "events") {
@@ -40,6 +40,7 @@ type game struct {
 	ref   *reference
 	tasks []string            // ids of all tasks that were made
 	tries map[string]refEvent // what each of them was
+	begun map[refTry]int      // how many of them were the same try
 }
 
 func drawSteps(t *rapid.T, most int, waits bool) (steps []graph.Step) {
@@ -89,7 +90,7 @@ func (g *game) play() {
 		add(g.end(id))
 	case what == 12:
 		name := graph.StepOf(step())
-		add(Signal{Name: name}, refEvent{what: "signal", unit: name})
+		add(Signal{Name: name}, refEvent{what: "signal", refTry: refTry{unit: name}})
 	case what == 13:
 		add(Cancel{}, refEvent{what: "cancel"})
 	case what == 14:
@@ -100,10 +101,10 @@ func (g *game) play() {
 		add(Retry{}, refEvent{what: "retry"})
 	case what == 18:
 		name := step()
-		add(Retry{From: name}, refEvent{what: "from", unit: name})
+		add(Retry{From: name}, refEvent{what: "from", refTry: refTry{unit: name}})
 	case what == 19:
 		name := step()
-		add(Skip{Step: name}, refEvent{what: "skip", unit: name})
+		add(Skip{Step: name}, refEvent{what: "skip", refTry: refTry{unit: name}})
 	}
 	w, out, err := Apply(g.w, events, Env{Now: g.now})
 	if err != nil {
@@ -160,7 +161,9 @@ func (g *game) took(w *Workflow, out *Effects) {
 			g.Fatalf("task %s is made twice", m.ID)
 		}
 		g.tasks = append(g.tasks, m.ID)
-		g.tries[m.ID] = refEvent{unit: w.of().unitNamed(m.Unit), try: u.Try, undo: m.Undo}
+		try := refTry{unit: w.of().unitNamed(m.Unit), try: u.Try, undo: m.Undo}
+		g.begun[try]++
+		g.tries[m.ID] = refEvent{refTry: try, time: g.begun[try]}
 	}
 	if err := lives(w, out); err != nil {
 		g.Fatal(err)

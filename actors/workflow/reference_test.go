@@ -26,6 +26,7 @@ type reference struct {
 	before    int // made before this event
 	ends      int
 	kept      []string
+	begun     map[refTry]int // how often each of them began
 }
 
 type refStep struct {
@@ -44,14 +45,22 @@ type refUnit struct {
 	left  bool
 	made  int
 	order int
+	time  int // of the try that is open
+}
+
+// refTry is what a task is made for. What is skipped, or grown anew, begins the same one again,
+// with another task.
+type refTry struct {
+	unit string
+	try  int
+	undo bool
 }
 
 // refEvent is an event by the name of its unit, and the try that it is of.
 type refEvent struct {
 	what string // done, failed, deleted, signal, cancel, pause, resume, retry, from, skip
-	unit string
-	try  int
-	undo bool
+	refTry
+	time int
 	grow *graph.Growth
 }
 
@@ -60,12 +69,19 @@ func (e refEvent) String() string { return fmt.Sprintf("%s %s try %d", e.what, e
 // replay computes all anew.
 func (r *reference) replay() {
 	r.steps, r.units, r.phase, r.paused, r.cancelled, r.cause, r.askTo, r.made, r.ends, r.kept = nil, make(map[string]*refUnit), Running, false, false, CauseNone, 0, 0, 0, nil
+	r.begun = make(map[refTry]int)
 	r.add(r.def.Steps, "", "")
 	r.settle()
 	for _, e := range r.history {
 		r.happened(e)
 		r.settle()
 	}
+}
+
+// begins counts a try, and says which time it is.
+func (r *reference) begins(t refTry) int {
+	r.begun[t]++
+	return r.begun[t]
 }
 
 func (r *reference) add(steps []graph.Step, prefix, parent string) {
@@ -136,7 +152,7 @@ func (r *reference) happened(e refEvent) {
 
 func (r *reference) ended(e refEvent, u *refUnit) {
 	switch {
-	case u == nil || u.try != e.try:
+	case u == nil || u.try != e.try || u.time != e.time:
 	case e.undo && u.state == UnitUndoing:
 		u.state = map[string]UnitState{"done": UnitUndone}[e.what]
 		if e.what != "done" {
@@ -410,12 +426,13 @@ func (r *reference) once() bool {
 func (r *reference) look(s *refStep) bool {
 	open := 0
 	var next *refUnit
+	var name string
 	for _, unit := range s.units {
 		switch u := r.units[unit]; {
 		case u.state == UnitMade:
 			open++
 		case u.state == UnitWaiting && next == nil:
-			next = u
+			next, name = u, unit
 		}
 	}
 	if next == nil {
@@ -443,6 +460,8 @@ func (r *reference) look(s *refStep) bool {
 			r.kept = slices.Delete(r.kept, i, i+1)
 			r.done(next)
 		}
+	default:
+		next.time = r.begins(refTry{unit: name, try: next.try})
 	}
 	return true
 }
@@ -459,6 +478,9 @@ func (r *reference) cancelRest(s *refStep) {
 					continue
 				}
 				if u.made > r.before { // as if it never was
+					if rest.Wait == nil {
+						r.begun[refTry{unit: unit, try: u.try}]--
+					}
 					*u = refUnit{state: UnitSkipped, try: u.try - 1, rest: true}
 					continue
 				}
@@ -561,16 +583,18 @@ func (r *reference) close() bool {
 		r.fail()
 	}
 	var last *refUnit
+	var name string
 	for _, s := range r.steps {
 		for _, unit := range s.units {
 			if u := r.units[unit]; r.def.Undo && u.state == UnitDone && s.Undo != nil && (last == nil || u.order > last.order) {
-				last = u
+				last, name = u, unit
 			}
 		}
 	}
 	switch {
 	case last != nil:
 		last.state, r.phase = UnitUndoing, Undoing
+		last.time = r.begins(refTry{unit: name, try: last.try, undo: true})
 	case r.cancelled:
 		r.phase = Cancelled
 	default:
