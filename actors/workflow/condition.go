@@ -64,8 +64,12 @@ func (c conditions) meets(e edge) verdict {
 		switch grew := c.outcomeOfGrown(e.step); grew {
 		case isOpen:
 			return mayBe
-		case isFailed, isCancelled:
-			o, ignored = grew, false
+		case isFailed:
+			o, ignored = isFailed, false
+		case isCancelled: // which is what becomes of it when the step fails
+			if o != isFailed || ignored {
+				o, ignored = isCancelled, false
+			}
 		}
 	}
 	switch {

@@ -399,8 +399,9 @@ func (x *scenario) set(s *graph.Step, key, v string) {
 	switch key {
 	case "after":
 		for _, name := range strings.Split(v, ",") {
+			name, grown := strings.CutSuffix(name, ":grown")
 			name, on, _ := strings.Cut(name, ":")
-			a := graph.After{Step: name, On: map[string]graph.On{"failed": graph.OnFailed, "ended": graph.OnEnded}[on], Grown: on == "grown"}
+			a := graph.After{Step: name, On: map[string]graph.On{"failed": graph.OnFailed, "ended": graph.OnEnded}[on], Grown: grown}
 			s.After = append(s.After, a)
 		}
 	case "need":
