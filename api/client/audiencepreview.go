@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -76,7 +77,7 @@ type AudiencePreviewAt struct {
 // PreviewAudience says what a run for a target would do. Rotate and Untracked do not count.
 func (c *Audiences) PreviewAudience(ctx context.Context, target AudienceTarget, at AudiencePreviewAt) (p AudiencePreview, err error) {
 	r := &ddqv1.PreviewAudienceRequest{Target: target.wire(), At: wire.Stamp(at.Time), RecipientZone: at.RecipientZone}
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.PreviewAudience, r)
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.PreviewAudience, r)
 	if err == nil {
 		p = *audiencePreviewFrom(reply.GetPreview())
 	}

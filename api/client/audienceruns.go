@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -87,20 +88,20 @@ func skipsFrom(w *ddqv1.RecipientSkips) RecipientSkips {
 // ListAudienceRuns returns the runs of an audience: those that are open, the earliest first,
 // and the last 20 that have ended, the latest first.
 func (c *Audiences) ListAudienceRuns(ctx context.Context, audience string) (runs []AudienceRun, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.ListRuns, &ddqv1.ListRunsRequest{Audience: audience})
-	return listOf(reply.GetRuns(), audienceRunFrom), err
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.ListRuns, &ddqv1.ListRunsRequest{Audience: audience})
+	return call.List(reply.GetRuns(), audienceRunFrom), err
 }
 
 // GetAudienceRun returns a run of an audience that is open, or one of its last 20. ErrNotFound
 // when it is neither.
 func (c *Audiences) GetAudienceRun(ctx context.Context, audience, id string) (run AudienceRun, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.GetRun, &ddqv1.GetRunRequest{Audience: audience, Id: id})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.GetRun, &ddqv1.GetRunRequest{Audience: audience, Id: id})
 	return audienceRunFrom(reply.GetRun()), err
 }
 
 // CancelAudienceRun ends a run: no more tasks are made once it returns. With remove, the tasks
 // that no worker has yet are taken back. Repeated it changes nothing.
 func (c *Audiences) CancelAudienceRun(ctx context.Context, audience, id string, remove bool) (run AudienceRun, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.CancelRun, &ddqv1.CancelRunRequest{Audience: audience, Id: id, Delete: remove})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.CancelRun, &ddqv1.CancelRunRequest{Audience: audience, Id: id, Delete: remove})
 	return audienceRunFrom(reply.GetRun()), err
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -151,13 +152,13 @@ type Audiences struct {
 // CreateAudience creates an audience. The same again changes nothing; ErrExists when there
 // is another one of that name.
 func (c *Audiences) CreateAudience(ctx context.Context, a Audience) (made Audience, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.CreateAudience, &ddqv1.CreateAudienceRequest{Audience: a.wire()})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.CreateAudience, &ddqv1.CreateAudienceRequest{Audience: a.wire()})
 	return audienceFrom(reply.GetAudience()), err
 }
 
 // DescribeAudience returns an audience and counts its recipients.
 func (c *Audiences) DescribeAudience(ctx context.Context, name string) (status AudienceStatus, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.DescribeAudience, &ddqv1.DescribeAudienceRequest{Name: name})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.DescribeAudience, &ddqv1.DescribeAudienceRequest{Name: name})
 	status = AudienceStatus{
 		Audience: audienceFrom(reply.GetAudience()), Recipients: reply.GetRecipients(), Runs: reply.GetRuns(), Replacing: reply.GetReplacing(),
 	}
@@ -169,16 +170,16 @@ func (c *Audiences) DescribeAudience(ctx context.Context, name string) (status A
 
 // ListAudiences goes through all audiences by name. The sequence ends with the first error.
 func (c *Audiences) ListAudiences(ctx context.Context) iter.Seq2[Audience, error] {
-	return pages(func(token string) ([]Audience, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.ListAudiences, &ddqv1.ListAudiencesRequest{PageSize: pageSize, PageToken: token})
-		return listOf(reply.GetAudiences(), audienceFrom), reply.GetNextPageToken(), err
+	return call.Pages(func(token string) ([]Audience, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.ListAudiences, &ddqv1.ListAudiencesRequest{PageSize: call.PageSize, PageToken: token})
+		return call.List(reply.GetAudiences(), audienceFrom), reply.GetNextPageToken(), err
 	})
 }
 
 // DeleteAudience deletes an audience and its recipients. It refuses one that a schedule has,
 // and one of which a run has not ended.
 func (c *Audiences) DeleteAudience(ctx context.Context, name string) error {
-	_, err := answerOf(ctx, c.caller, idempotent, c.audiences.DeleteAudience, &ddqv1.DeleteAudienceRequest{Name: name})
+	_, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.DeleteAudience, &ddqv1.DeleteAudienceRequest{Name: name})
 	return err
 }
 
@@ -212,7 +213,7 @@ func (c *Audiences) PutRecipients(ctx context.Context, audience string, generati
 	for i := range recipients {
 		r.Recipients = append(r.Recipients, recipients[i].wire())
 	}
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.PutRecipients, r)
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.PutRecipients, r)
 	results = recipientResults(reply.GetResults())
 	return results, checkResults(err, len(results), len(recipients))
 }
@@ -220,7 +221,7 @@ func (c *Audiences) PutRecipients(ctx context.Context, audience string, generati
 // DeleteRecipients removes up to 1,000 recipients: RecipientRemoved, or RecipientSame of those
 // that are none.
 func (c *Audiences) DeleteRecipients(ctx context.Context, audience string, ids []string) (results []RecipientResult, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.DeleteRecipients, &ddqv1.DeleteRecipientsRequest{Audience: audience, Ids: ids})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.DeleteRecipients, &ddqv1.DeleteRecipientsRequest{Audience: audience, Ids: ids})
 	results = recipientResults(reply.GetResults())
 	return results, checkResults(err, len(results), len(ids))
 }
@@ -246,16 +247,16 @@ func recipientResults(list []*ddqv1.RecipientResult) []RecipientResult {
 
 // GetRecipient returns a recipient. ErrNotFound when there is none.
 func (c *Audiences) GetRecipient(ctx context.Context, audience, id string) (found Recipient, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.GetRecipient, &ddqv1.GetRecipientRequest{Audience: audience, Id: id})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.GetRecipient, &ddqv1.GetRecipientRequest{Audience: audience, Id: id})
 	return recipientFrom(reply.GetRecipient()), err
 }
 
 // ListRecipients goes through the recipients of an audience, of one zone unless that is
 // empty, in no particular order. The sequence ends with the first error.
 func (c *Audiences) ListRecipients(ctx context.Context, audience, zone string) iter.Seq2[Recipient, error] {
-	return pages(func(token string) ([]Recipient, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.ListRecipients, &ddqv1.ListRecipientsRequest{Audience: audience, Zone: zone, PageSize: 1000, PageToken: token})
-		return listOf(reply.GetRecipients(), recipientFrom), reply.GetNextPageToken(), err
+	return call.Pages(func(token string) ([]Recipient, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.ListRecipients, &ddqv1.ListRecipientsRequest{Audience: audience, Zone: zone, PageSize: 1000, PageToken: token})
+		return call.List(reply.GetRecipients(), recipientFrom), reply.GetNextPageToken(), err
 	})
 }
 
@@ -263,13 +264,13 @@ func (c *Audiences) ListRecipients(ctx context.Context, audience, zone string) i
 // stays when EndReplacement ends it. Nothing is removed before. One that was under way is
 // over.
 func (c *Audiences) BeginReplacement(ctx context.Context, audience string) (generation int64, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.audiences.BeginReplacement, &ddqv1.BeginReplacementRequest{Audience: audience})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.audiences.BeginReplacement, &ddqv1.BeginReplacementRequest{Audience: audience})
 	return reply.GetGeneration(), err
 }
 
 // EndReplacement removes the recipients that were not put since the replacement began, and
 // returns how many. Repeated, it goes on where it was.
 func (c *Audiences) EndReplacement(ctx context.Context, audience string, generation int64) (removed int64, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.audiences.EndReplacement, &ddqv1.EndReplacementRequest{Audience: audience, Generation: generation})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.audiences.EndReplacement, &ddqv1.EndReplacementRequest{Audience: audience, Generation: generation})
 	return reply.GetRemoved(), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -38,27 +39,27 @@ func (c *Calendars) PutCalendar(ctx context.Context, calendar Calendar) (put Sch
 	for _, s := range calendar.Spans {
 		w.Spans = append(w.Spans, &ddqv1.CalendarSpan{From: s.From, To: s.To})
 	}
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.PutCalendar, &ddqv1.PutCalendarRequest{Calendar: w})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.PutCalendar, &ddqv1.PutCalendarRequest{Calendar: w})
 	return SchedulePut{Version: reply.GetVersion(), Outcome: PutOutcome(reply.GetOutcome())}, err
 }
 
 // GetCalendar returns a calendar.
 func (c *Calendars) GetCalendar(ctx context.Context, name string) (calendar Calendar, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.GetCalendar, &ddqv1.GetCalendarRequest{Name: name})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.GetCalendar, &ddqv1.GetCalendarRequest{Name: name})
 	return calendarFrom(reply.GetCalendar()), err
 }
 
 // ListCalendars goes through the calendars by name. The sequence ends with the first error.
 func (c *Calendars) ListCalendars(ctx context.Context) iter.Seq2[Calendar, error] {
-	return pages(func(token string) ([]Calendar, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.ListCalendars, &ddqv1.ListCalendarsRequest{PageSize: pageSize, PageToken: token})
-		return listOf(reply.GetCalendars(), calendarFrom), reply.GetNextPageToken(), err
+	return call.Pages(func(token string) ([]Calendar, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.ListCalendars, &ddqv1.ListCalendarsRequest{PageSize: call.PageSize, PageToken: token})
+		return call.List(reply.GetCalendars(), calendarFrom), reply.GetNextPageToken(), err
 	})
 }
 
 // DeleteCalendar deletes a calendar. ErrPrecondition while a schedule names it.
 func (c *Calendars) DeleteCalendar(ctx context.Context, name string) error {
-	_, err := answerOf(ctx, c.caller, once, c.schedules.DeleteCalendar, &ddqv1.DeleteCalendarRequest{Name: name})
+	_, err := call.Answer(ctx, c.do, call.Once, c.schedules.DeleteCalendar, &ddqv1.DeleteCalendarRequest{Name: name})
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/api/client/internal/conn"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -23,7 +24,7 @@ type Client struct {
 	Calendars
 	Audiences
 	Workflows
-	Access
+	access.Access
 	Fleet
 
 	*caller
@@ -47,7 +48,7 @@ func New(cc grpc.ClientConnInterface, cfg Config) *Client {
 		Calendars:   Calendars{calls, schedules},
 		Audiences:   Audiences{calls, ddqv1.NewAudienceServiceClient(coded)},
 		Workflows:   Workflows{calls, ddqv1.NewWorkflowServiceClient(coded)},
-		Access:      Access{calls, ddqv1.NewAccessServiceClient(coded)},
+		Access:      access.New(calls.do, ddqv1.NewAccessServiceClient(coded)),
 		Fleet:       Fleet{calls, admin},
 		caller:      calls,
 		conn:        cc,

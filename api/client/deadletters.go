@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -36,11 +37,11 @@ type DeadLetters struct {
 // ListDeadLetters goes through the dead letters of a topic that f matches. The
 // sequence ends with the first error.
 func (c *DeadLetters) ListDeadLetters(ctx context.Context, topic string, f DeadLetterFilter) iter.Seq2[Snapshot, error] {
-	return pages(func(token string) ([]Snapshot, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListDeadLetters, &ddqv1.ListDeadLettersRequest{
+	return call.Pages(func(token string) ([]Snapshot, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ListDeadLetters, &ddqv1.ListDeadLettersRequest{
 			Topic:     topic,
 			Filter:    f.wire(),
-			PageSize:  pageSize,
+			PageSize:  call.PageSize,
 			PageToken: token,
 		})
 		return snapshots(reply.GetTasks()), reply.GetNextPageToken(), err
@@ -64,7 +65,7 @@ func (c *DeadLetters) RequeueMatching(ctx context.Context, topic string, f DeadL
 }
 
 func (c *DeadLetters) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.admin.RequeueDeadLetters, r)
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, r)
 	return reply.GetRequeued(), reply.GetNotFound(), err
 }
 
@@ -84,6 +85,6 @@ func (c *DeadLetters) DeleteMatching(ctx context.Context, topic string, f DeadLe
 }
 
 func (c *DeadLetters) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (deleted int64, notFound []string, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.admin.DeleteDeadLetters, r)
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.DeleteDeadLetters, r)
 	return reply.GetDeleted(), reply.GetNotFound(), err
 }

@@ -25,7 +25,7 @@
 //   - [Access]: who calls; tokens: create, list, rotate, revoke
 //   - [Fleet]: the server, nodes, shards, drains, moves
 //
-// A [Batcher] makes batches of single enqueues.
+// Package batch makes batches of single enqueues.
 //
 // # What an answer means
 //

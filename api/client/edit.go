@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -48,7 +49,7 @@ func (c *Tasks) UpdateTask(ctx context.Context, topic, id string, to Change) (Re
 	if e != nil {
 		return Receipt{}, e
 	}
-	reply, err := answerOf(ctx, c.caller, to.safety(), c.queue.UpdateTask, request)
+	reply, err := call.Answer(ctx, c.do, to.safety(), c.queue.UpdateTask, request)
 	return editReceipt(topic, id, reply, err)
 }
 
@@ -56,7 +57,7 @@ func (c *Tasks) UpdateTask(ctx context.Context, topic, id string, to Change) (Re
 // that it must have, see Change.IfVersion. Every topic is searched when topic is empty.
 func (c *Tasks) PromoteTask(ctx context.Context, topic, id string, ifVersion int64) (Receipt, error) {
 	request := &ddqv1.PromoteTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion}
-	reply, err := answerOf(ctx, c.caller, safety(ifVersion == 0), c.queue.PromoteTask, request)
+	reply, err := call.Answer(ctx, c.do, call.Safety(ifVersion == 0), c.queue.PromoteTask, request)
 	return editReceipt(topic, id, reply, err)
 }
 
@@ -76,14 +77,14 @@ func (c *Tasks) Reschedule(ctx context.Context, topic, id string, to When) (Rece
 // RescheduleIf is Reschedule of a task that must have a version, see Change.IfVersion.
 func (c *Tasks) RescheduleIf(ctx context.Context, topic, id string, to When, ifVersion int64) (Receipt, error) {
 	request := &ddqv1.RescheduleTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion}
-	repeat := safety(ifVersion == 0)
+	repeat := call.Safety(ifVersion == 0)
 	if to.Due.IsZero() {
 		request.When = &ddqv1.RescheduleTaskRequest_Delay{Delay: durationpb.New(to.Delay)}
-		repeat = once // a delay counts from when it is heard
+		repeat = call.Once // a delay counts from when it is heard
 	} else {
 		request.When = &ddqv1.RescheduleTaskRequest_ExecuteTime{ExecuteTime: timestamppb.New(to.Due)}
 	}
-	reply, err := answerOf(ctx, c.caller, repeat, c.queue.RescheduleTask, request)
+	reply, err := call.Answer(ctx, c.do, repeat, c.queue.RescheduleTask, request)
 	return editReceipt(topic, id, reply, err)
 }
 
@@ -104,8 +105,8 @@ func editReceipt(topic, id string, reply edited, err error) (Receipt, error) {
 
 // safety says whether the change may be sent again: a delay counts from when it is
 // heard, and a version is another one once the change was made.
-func (c *Change) safety() safety {
-	return safety(c.IfVersion == 0 && (c.When == nil || !c.When.Due.IsZero()))
+func (c *Change) safety() call.Safety {
+	return call.Safety(c.IfVersion == 0 && (c.When == nil || !c.When.Due.IsZero()))
 }
 
 // request writes down the change, and names what is in it.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/ids"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
@@ -101,7 +102,7 @@ func (c *Tasks) enqueue(ctx context.Context, k *sender.Call) {
 // or time is over. The first try was made, so a pause comes first.
 func (c *Tasks) enqueueAgain(ctx context.Context, k *sender.Call) {
 	tried := true
-	err := c.repeat(ctx, idempotent, func() *Error {
+	err := c.repeat(ctx, call.Idempotent, func() *Error {
 		if tried {
 			tried = false
 			return firstPassing(k)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,37 +110,24 @@ func (e *Error) Is(target error) bool {
 	case ErrCursorExpired:
 		return e.Reason == "CURSOR_EXPIRED"
 	}
-	return target == sentinel(e.Code)
+	return target == cmp.Or(sentinels[e.Code], ErrInternal)
 }
 
-func sentinel(c codes.Code) error {
-	switch c {
-	case codes.InvalidArgument:
-		return ErrInvalid
-	case codes.OutOfRange:
-		return ErrOutOfRange
-	case codes.NotFound:
-		return ErrNotFound
-	case codes.AlreadyExists:
-		return ErrExists
-	case codes.FailedPrecondition:
-		return ErrPrecondition
-	case codes.Aborted:
-		return ErrVersion
-	case codes.ResourceExhausted:
-		return ErrExhausted
-	case codes.Unavailable:
-		return ErrUnavailable
-	case codes.Unknown:
-		return ErrUnknown
-	case codes.PermissionDenied, codes.Unauthenticated:
-		return ErrDenied
-	case codes.DeadlineExceeded:
-		return context.DeadlineExceeded
-	case codes.Canceled:
-		return context.Canceled
-	}
-	return ErrInternal
+// sentinels are those of codes. Any other code is ErrInternal.
+var sentinels = map[codes.Code]error{
+	codes.InvalidArgument:    ErrInvalid,
+	codes.OutOfRange:         ErrOutOfRange,
+	codes.NotFound:           ErrNotFound,
+	codes.AlreadyExists:      ErrExists,
+	codes.FailedPrecondition: ErrPrecondition,
+	codes.Aborted:            ErrVersion,
+	codes.ResourceExhausted:  ErrExhausted,
+	codes.Unavailable:        ErrUnavailable,
+	codes.Unknown:            ErrUnknown,
+	codes.PermissionDenied:   ErrDenied,
+	codes.Unauthenticated:    ErrDenied,
+	codes.DeadlineExceeded:   context.DeadlineExceeded,
+	codes.Canceled:           context.Canceled,
 }
 
 // repeatable reports whether the call that failed with e may be made again.
@@ -209,10 +197,6 @@ func fromContext(err error) *Error {
 
 func invalid(field, message string) *Error {
 	return &Error{Code: codes.InvalidArgument, Reason: "BAD_REQUEST", Field: field, Message: message}
-}
-
-func closed() *Error {
-	return &Error{Code: codes.Canceled, Message: ErrClosed.Error(), cause: ErrClosed}
 }
 
 // plain turns a nil *Error into a nil error.

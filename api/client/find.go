@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -49,8 +50,8 @@ func (f *Filter) wire() *ddqv1.TaskFilter {
 // order of its value and of their ids. Tasks that change state meanwhile may be missed or
 // seen twice. The sequence ends with the first error.
 func (c *Tasks) Find(ctx context.Context, topic string, f Filter) iter.Seq2[Snapshot, error] {
-	return pages(func(token string) ([]Snapshot, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{Topic: topic, Filter: f.wire(), PageSize: pageSize, PageToken: token})
+	return call.Pages(func(token string) ([]Snapshot, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{Topic: topic, Filter: f.wire(), PageSize: call.PageSize, PageToken: token})
 		return snapshots(reply.GetTasks()), reply.GetNextPageToken(), err
 	})
 }
@@ -64,7 +65,7 @@ type Counts struct {
 // which costs next to nothing and counts retrying tasks as scheduled ones; else those
 // that f matches, which are read for it.
 func (c *Tasks) CountTasks(ctx context.Context, topic string, f Filter) (n Counts, err error) {
-	r, err := answerOf(ctx, c.caller, idempotent, c.queue.CountTasks, &ddqv1.CountTasksRequest{Topic: topic, Filter: f.wire()})
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.CountTasks, &ddqv1.CountTasksRequest{Topic: topic, Filter: f.wire()})
 	return Counts{r.GetScheduled(), r.GetReady(), r.GetRetrying(), r.GetRunning(), r.GetDone(), r.GetDead()}, err
 }
 
@@ -83,7 +84,7 @@ type Histogram struct {
 // zero: at most 1,000, and 60 when buckets is 0.
 func (c *Tasks) DueHistogram(ctx context.Context, topic string, start time.Time, width time.Duration, buckets int) (h Histogram, err error) {
 	request := &ddqv1.DueHistogramRequest{Topic: topic, StartUnixMs: wire.UnixMillis(start), BucketMs: wire.Millis(width), Buckets: wire.Int32(buckets)}
-	r, err := answerOf(ctx, c.caller, idempotent, c.queue.DueHistogram, request)
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.DueHistogram, request)
 	return Histogram{
 		Start: time.UnixMilli(r.GetStartUnixMs()), Bucket: wire.Duration(r.GetBucketMs()), Counts: r.GetCounts(),
 		Before: r.GetBefore(), After: r.GetAfter(), Pending: r.GetPending(),

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -71,8 +72,8 @@ type Fleet struct {
 
 // Nodes returns the members of the fleet by name. A server that stands alone is one.
 func (c *Fleet) Nodes(ctx context.Context) (nodes []Node, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListNodes, &ddqv1.ListNodesRequest{})
-	return listOf(reply.GetNodes(), nodeFrom), err
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ListNodes, &ddqv1.ListNodesRequest{})
+	return call.List(reply.GetNodes(), nodeFrom), err
 }
 
 func nodeFrom(n *ddqv1.Node) Node {
@@ -102,9 +103,9 @@ func nodeFrom(n *ddqv1.Node) Node {
 // Shards goes through the shards of a topic, of every topic when it is empty. The
 // sequence ends with the first error.
 func (c *Fleet) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error] {
-	return pages(func(token string) ([]Shard, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListShards, &ddqv1.ListShardsRequest{Topic: topic, PageSize: pageSize, PageToken: token})
-		return listOf(reply.GetShards(), shardFrom), reply.GetNextPageToken(), err
+	return call.Pages(func(token string) ([]Shard, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ListShards, &ddqv1.ListShardsRequest{Topic: topic, PageSize: call.PageSize, PageToken: token})
+		return call.List(reply.GetShards(), shardFrom), reply.GetNextPageToken(), err
 	})
 }
 
@@ -125,20 +126,20 @@ func shardFrom(s *ddqv1.Shard) Shard {
 // DrainNode makes a node give up its shards. It goes on to take calls, and its
 // workers keep working.
 func (c *Fleet) DrainNode(ctx context.Context, name string) error {
-	_, err := answerOf(ctx, c.caller, idempotent, c.admin.DrainNode, &ddqv1.DrainNodeRequest{Name: name})
+	_, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.DrainNode, &ddqv1.DrainNodeRequest{Name: name})
 	return err
 }
 
 // UndrainNode lets a node own shards again.
 func (c *Fleet) UndrainNode(ctx context.Context, name string) error {
-	_, err := answerOf(ctx, c.caller, idempotent, c.admin.UndrainNode, &ddqv1.UndrainNodeRequest{Name: name})
+	_, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.UndrainNode, &ddqv1.UndrainNodeRequest{Name: name})
 	return err
 }
 
 // Plan says which shards would move if these nodes drained; with none, which are
 // not where they should be.
 func (c *Fleet) Plan(ctx context.Context, drain ...string) (moves []ShardMove, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.PlanRebalance, &ddqv1.PlanRebalanceRequest{Drain: drain})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.PlanRebalance, &ddqv1.PlanRebalanceRequest{Drain: drain})
 	for _, m := range reply.GetMoves() {
 		moves = append(moves, ShardMove{Topic: m.GetTopic(), N: int(m.GetShard()), From: m.GetFrom(), To: m.GetTo()})
 	}
@@ -148,7 +149,7 @@ func (c *Fleet) Plan(ctx context.Context, drain ...string) (moves []ShardMove, e
 // ReleaseShard makes the owner of a shard give it up. The node that should own it
 // claims it at once.
 func (c *Fleet) ReleaseShard(ctx context.Context, topic string, n int) error {
-	_, err := answerOf(ctx, c.caller, once, c.admin.ReleaseShard, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
+	_, err := call.Answer(ctx, c.do, call.Once, c.admin.ReleaseShard, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
 	return err
 }
 
@@ -157,6 +158,6 @@ func (c *Fleet) ReleaseShard(ctx context.Context, topic string, n int) error {
 // and go when they are empty. It fails with ErrPrecondition while three former
 // generations have tasks left.
 func (c *Fleet) ReshardTopic(ctx context.Context, name string, shards int) (topic Topic, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ReshardTopic, &ddqv1.ReshardTopicRequest{Name: name, Shards: int32(shards)})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ReshardTopic, &ddqv1.ReshardTopicRequest{Name: name, Shards: int32(shards)})
 	return topicFrom(reply.GetTopic()), err
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -75,7 +76,7 @@ func (f *Forecast) Due(bucket int) int64 {
 // empty.
 func (c *Schedules) Forecast(ctx context.Context, topic string, r ForecastRange) (f Forecast, err error) {
 	request := &ddqv1.ForecastRequest{Topic: topic, From: wire.Stamp(r.From), To: wire.Stamp(r.To), BucketMs: wire.Millis(r.Bucket)}
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.Forecast, request)
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.Forecast, request)
 	return Forecast{
 		From: wire.Time(reply.GetFrom()), Bucket: wire.Duration(reply.GetBucketMs()), Pending: reply.GetPending(), Next: reply.GetNext(),
 		Later: reply.GetLater(), Recipients: reply.GetRecipients(), Overdue: reply.GetOverdue(), Exact: reply.GetExact(),
@@ -103,11 +104,11 @@ func (p *PlannedRun) UnmarshalJSON(b []byte) error { return fields.Read(b, p) }
 // named: those that are due from a moment on, from now when it is zero, and before another.
 // It takes it that runs end as soon as they are due. The sequence ends with the first error.
 func (c *Schedules) DryRun(ctx context.Context, topic, name string, from, to time.Time) iter.Seq2[PlannedRun, error] {
-	return pages(func(token string) ([]PlannedRun, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.DryRun, &ddqv1.DryRunRequest{
-			Topic: topic, Name: name, From: wire.Stamp(from), To: wire.Stamp(to), PageSize: pageSize, PageToken: token,
+	return call.Pages(func(token string) ([]PlannedRun, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.DryRun, &ddqv1.DryRunRequest{
+			Topic: topic, Name: name, From: wire.Stamp(from), To: wire.Stamp(to), PageSize: call.PageSize, PageToken: token,
 		})
-		return listOf(reply.GetRuns(), plannedRunFrom), reply.GetNextPageToken(), err
+		return call.List(reply.GetRuns(), plannedRunFrom), reply.GetNextPageToken(), err
 	})
 }
 

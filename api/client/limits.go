@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -66,7 +67,7 @@ type TokenGrant struct {
 // not used half a second after it came is to be left.
 func (c *Tasks) TryAcquireTokens(ctx context.Context, topic, key string, n int, maxWait time.Duration) (got TokenGrant, err error) {
 	request := &ddqv1.AcquireTokensRequest{Topic: topic, Key: key, Tokens: wire.Int32(n), MaxWaitMs: wire.Millis(maxWait)}
-	reply, err := answerOf(ctx, c.caller, once, c.queue.AcquireTokens, request)
+	reply, err := call.Answer(ctx, c.do, call.Once, c.queue.AcquireTokens, request)
 	return TokenGrant{reply.GetGranted(), wire.Duration(reply.GetWaitMs())}, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -52,22 +53,22 @@ type Schedules struct {
 // keep their runs; later ones follow the new timetable. The topic is created with the
 // server's defaults when it does not exist.
 func (c *Schedules) PutSchedule(ctx context.Context, s Schedule) (SchedulePut, error) {
-	return c.putSchedule(ctx, idempotent, s, nil)
+	return c.putSchedule(ctx, call.Idempotent, s, nil)
 }
 
 // PutScheduleIf is PutSchedule for a schedule of this version: ErrVersion when it has another
 // one. With version 0 it must not exist yet: ErrExists. An answer that was lost is not
 // asked for again.
 func (c *Schedules) PutScheduleIf(ctx context.Context, s Schedule, version int64) (SchedulePut, error) {
-	return c.putSchedule(ctx, once, s, &version)
+	return c.putSchedule(ctx, call.Once, s, &version)
 }
 
-func (c *Schedules) putSchedule(ctx context.Context, repeat safety, s Schedule, ifVersion *int64) (put SchedulePut, err error) {
+func (c *Schedules) putSchedule(ctx context.Context, repeat call.Safety, s Schedule, ifVersion *int64) (put SchedulePut, err error) {
 	w, e := c.scheduleWire(&s)
 	if e != nil {
 		return put, e
 	}
-	reply, err := answerOf(ctx, c.caller, repeat, c.schedules.PutSchedule, &ddqv1.PutScheduleRequest{Schedule: w, IfVersion: ifVersion})
+	reply, err := call.Answer(ctx, c.do, repeat, c.schedules.PutSchedule, &ddqv1.PutScheduleRequest{Schedule: w, IfVersion: ifVersion})
 	return putFrom(reply), err
 }
 
@@ -95,7 +96,7 @@ func (c *Schedules) PutSchedules(ctx context.Context, all []Schedule) ([]Schedul
 		request.Schedules, sent = append(request.Schedules, &ddqv1.PutScheduleRequest{Schedule: w}), append(sent, i)
 	}
 	if len(sent) > 0 || len(all) == 0 {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.PutSchedules, request)
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.PutSchedules, request)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +118,7 @@ func (c *Schedules) PutSchedules(ctx context.Context, all []Schedule) ([]Schedul
 // GetSchedule returns a schedule and how it stands. Every topic is searched when topic is
 // empty.
 func (c *Schedules) GetSchedule(ctx context.Context, topic, name string) (s ScheduleStatus, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.GetSchedule, &ddqv1.GetScheduleRequest{Topic: topic, Name: name})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.GetSchedule, &ddqv1.GetScheduleRequest{Topic: topic, Name: name})
 	return scheduleStatus(reply.GetSchedule(), reply.GetStatus()), err
 }
 
@@ -132,12 +133,12 @@ type ScheduleFilter struct {
 // ListSchedules goes through schedules in no particular order. The sequence ends with the
 // first error.
 func (c *Schedules) ListSchedules(ctx context.Context, f ScheduleFilter) iter.Seq2[ScheduleStatus, error] {
-	return pages(func(token string) ([]ScheduleStatus, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.ListSchedules, &ddqv1.ListSchedulesRequest{
+	return call.Pages(func(token string) ([]ScheduleStatus, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.ListSchedules, &ddqv1.ListSchedulesRequest{
 			Topic: f.Topic, Prefix: f.Prefix, State: ddqv1.ScheduleState(f.State), Labels: wire.Attributes(f.Labels),
-			PageSize: pageSize, PageToken: token,
+			PageSize: call.PageSize, PageToken: token,
 		})
-		return listOf(reply.GetSchedules(), func(s *ddqv1.GetScheduleResponse) ScheduleStatus {
+		return call.List(reply.GetSchedules(), func(s *ddqv1.GetScheduleResponse) ScheduleStatus {
 			return scheduleStatus(s.GetSchedule(), s.GetStatus())
 		}), reply.GetNextPageToken(), err
 	})
@@ -151,20 +152,20 @@ func (c *Schedules) DeleteSchedule(ctx context.Context, topic, name string, canc
 	if cancelRuns {
 		r.OpenRuns = ddqv1.OpenRuns_OPEN_RUNS_CANCEL
 	}
-	reply, err := answerOf(ctx, c.caller, once, c.schedules.DeleteSchedule, r)
+	reply, err := call.Answer(ctx, c.do, call.Once, c.schedules.DeleteSchedule, r)
 	return reply.GetTopic(), err
 }
 
 // PauseSchedule stops a schedule from making runs until ResumeSchedule. Occurrences in
 // between are skipped, not caught up with. by and note say who and why.
 func (c *Schedules) PauseSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.PauseSchedule, &ddqv1.PauseScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.PauseSchedule, &ddqv1.PauseScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
 	return scheduleStatus(reply.GetSchedule(), reply.GetStatus()), err
 }
 
 // ResumeSchedule lets a paused schedule go on. by and note say who and why.
 func (c *Schedules) ResumeSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.ResumeSchedule, &ddqv1.ResumeScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.ResumeSchedule, &ddqv1.ResumeScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
 	return scheduleStatus(reply.GetSchedule(), reply.GetStatus()), err
 }
 
@@ -192,7 +193,7 @@ func (c *Schedules) TriggerSchedule(ctx context.Context, t Trigger) (made Trigge
 	if err := makeID(&t.RequestID); err != nil {
 		return made, err
 	}
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.TriggerSchedule, &ddqv1.TriggerScheduleRequest{
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.TriggerSchedule, &ddqv1.TriggerScheduleRequest{
 		Topic: t.Topic, Name: t.Name, Overlap: ddqv1.Overlap(t.Overlap), RequestId: t.RequestID,
 	})
 	return Triggered{Topic: reply.GetTopic(), ID: reply.GetId(), Waiting: reply.GetWaiting(), Repeated: reply.GetRepeated()}, err
@@ -223,7 +224,7 @@ func (c *Schedules) BackfillSchedule(ctx context.Context, b Backfill) (started B
 	if err := makeID(&b.ID); err != nil {
 		return started, err
 	}
-	reply, err := answerOf(ctx, c.caller, idempotent, c.schedules.BackfillSchedule, &ddqv1.BackfillScheduleRequest{
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.BackfillSchedule, &ddqv1.BackfillScheduleRequest{
 		Topic: b.Topic, Name: b.Name, From: wire.Stamp(b.From), To: wire.Stamp(b.To), Overlap: ddqv1.Overlap(b.Overlap), Id: b.ID,
 	})
 	return Backfilling{Topic: reply.GetTopic(), ID: reply.GetId(), Total: reply.GetTotal(), Repeated: reply.GetRepeated()}, err
@@ -232,6 +233,6 @@ func (c *Schedules) BackfillSchedule(ctx context.Context, b Backfill) (started B
 // CancelBackfill ends a backfill, and returns the topic of the schedule. Runs that it made
 // go on.
 func (c *Schedules) CancelBackfill(ctx context.Context, topic, name, id string) (foundIn string, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.schedules.CancelBackfill, &ddqv1.CancelBackfillRequest{Topic: topic, Name: name, Id: id})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.schedules.CancelBackfill, &ddqv1.CancelBackfillRequest{Topic: topic, Name: name, Id: id})
 	return reply.GetTopic(), err
 }

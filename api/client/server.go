@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -25,7 +26,7 @@ type ServerStatus struct {
 
 // Server describes the node that answers, and what is wrong with it in plain words.
 func (c *Fleet) Server(ctx context.Context) (s ServerStatus, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.DescribeServer, &ddqv1.DescribeServerRequest{})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.DescribeServer, &ddqv1.DescribeServerRequest{})
 	return ServerStatus{
 		Version:                  reply.GetVersion(),
 		Node:                     reply.GetNode(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -21,14 +22,14 @@ type Tasks struct {
 
 // Get returns a task. Every topic is searched when topic is empty.
 func (c *Tasks) Get(ctx context.Context, topic, id string) (task Snapshot, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.queue.GetTask, &ddqv1.GetTaskRequest{Topic: topic, Id: id})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.GetTask, &ddqv1.GetTaskRequest{Topic: topic, Id: id})
 	return snapshot(reply.GetTask()), err
 }
 
 // Delete removes a task that no worker holds and returns the topic it was in.
 // Every topic is searched when topic is empty.
 func (c *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.queue.DeleteTask, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.queue.DeleteTask, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
 	return reply.GetTopic(), err
 }
 
@@ -36,11 +37,11 @@ func (c *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, e
 // that are neither finished nor dead. Tasks that change state meanwhile may be
 // missed or seen twice. The sequence ends with the first error.
 func (c *Tasks) List(ctx context.Context, topic string, state State) iter.Seq2[Snapshot, error] {
-	return pages(func(token string) ([]Snapshot, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{
+	return call.Pages(func(token string) ([]Snapshot, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{
 			Topic:     topic,
 			State:     ddqv1.TaskState(state),
-			PageSize:  pageSize,
+			PageSize:  call.PageSize,
 			PageToken: token,
 		})
 		return snapshots(reply.GetTasks()), reply.GetNextPageToken(), err

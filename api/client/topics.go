@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -96,13 +97,13 @@ type Topics struct {
 
 // CreateTopic creates a topic. ErrExists when there is one of that name.
 func (c *Topics) CreateTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.admin.CreateTopic, &ddqv1.CreateTopicRequest{Name: name, Policy: p.wire()})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.CreateTopic, &ddqv1.CreateTopicRequest{Name: name, Policy: p.wire()})
 	return topicFrom(reply.GetTopic()), err
 }
 
 // ConfigureTopic changes the fields of p that are set.
 func (c *Topics) ConfigureTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ConfigureTopic, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire()})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ConfigureTopic, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire()})
 	return topicFrom(reply.GetTopic()), err
 }
 
@@ -110,13 +111,13 @@ func (c *Topics) ConfigureTopic(ctx context.Context, name string, p Policy) (top
 // was changed since. An answer that was lost is not asked for again: then, too, the
 // next call says ErrVersion.
 func (c *Topics) ConfigureTopicIf(ctx context.Context, name string, version int64, p Policy) (topic Topic, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.admin.ConfigureTopic, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire(), IfVersion: &version})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.ConfigureTopic, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire(), IfVersion: &version})
 	return topicFrom(reply.GetTopic()), err
 }
 
 // DescribeTopic returns a topic and counts its tasks.
 func (c *Topics) DescribeTopic(ctx context.Context, name string) (topic TopicStatus, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.DescribeTopic, &ddqv1.DescribeTopicRequest{Name: name})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.DescribeTopic, &ddqv1.DescribeTopicRequest{Name: name})
 	topic = TopicStatus{
 		Topic:         topicFrom(reply.GetTopic()),
 		Depth:         depthFrom(reply.GetDepth()),
@@ -140,15 +141,15 @@ func depthFrom(d *ddqv1.Depth) Depth {
 
 // ListTopics goes through all topics. The sequence ends with the first error.
 func (c *Topics) ListTopics(ctx context.Context) iter.Seq2[Topic, error] {
-	return pages(func(token string) ([]Topic, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ListTopics, &ddqv1.ListTopicsRequest{PageSize: pageSize, PageToken: token})
-		return listOf(reply.GetTopics(), topicFrom), reply.GetNextPageToken(), err
+	return call.Pages(func(token string) ([]Topic, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ListTopics, &ddqv1.ListTopicsRequest{PageSize: call.PageSize, PageToken: token})
+		return call.List(reply.GetTopics(), topicFrom), reply.GetNextPageToken(), err
 	})
 }
 
 // DeleteTopic deletes a topic: an empty one, or with force also its tasks.
 func (c *Topics) DeleteTopic(ctx context.Context, name string, force bool) error {
-	_, err := answerOf(ctx, c.caller, once, c.admin.DeleteTopic, &ddqv1.DeleteTopicRequest{Name: name, Force: force})
+	_, err := call.Answer(ctx, c.do, call.Once, c.admin.DeleteTopic, &ddqv1.DeleteTopicRequest{Name: name, Force: force})
 	return err
 }
 
@@ -160,26 +161,26 @@ type Pause struct {
 
 // PauseTopic pauses delivery, enqueues or both, until ResumeTopic.
 func (c *Topics) PauseTopic(ctx context.Context, name string, p Pause) (topic Topic, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.PauseTopic, &ddqv1.PauseTopicRequest{Name: name, Delivery: p.Delivery, Enqueue: p.Enqueue})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.PauseTopic, &ddqv1.PauseTopicRequest{Name: name, Delivery: p.Delivery, Enqueue: p.Enqueue})
 	return topicFrom(reply.GetTopic()), err
 }
 
 // ResumeTopic ends every pause of a topic.
 func (c *Topics) ResumeTopic(ctx context.Context, name string) (topic Topic, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ResumeTopic, &ddqv1.ResumeTopicRequest{Name: name})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ResumeTopic, &ddqv1.ResumeTopicRequest{Name: name})
 	return topicFrom(reply.GetTopic()), err
 }
 
 // ResumeTopicSlowly ends every pause of a topic. Deliveries that were paused rise
 // from almost none to all that workers take, over ramp: at most an hour.
 func (c *Topics) ResumeTopicSlowly(ctx context.Context, name string, ramp time.Duration) (topic Topic, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.admin.ResumeTopic, &ddqv1.ResumeTopicRequest{Name: name, RampMs: wire.Millis(ramp)})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ResumeTopic, &ddqv1.ResumeTopicRequest{Name: name, RampMs: wire.Millis(ramp)})
 	return topicFrom(reply.GetTopic()), err
 }
 
 // PurgeTopic deletes the tasks that no worker holds and returns how many.
 func (c *Topics) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
-	reply, err := answerOf(ctx, c.caller, once, c.admin.PurgeTopic, &ddqv1.PurgeTopicRequest{Name: name})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.PurgeTopic, &ddqv1.PurgeTopicRequest{Name: name})
 	return reply.GetDeleted(), err
 }
 

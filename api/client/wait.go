@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -30,7 +31,7 @@ func (c *Tasks) Wait(ctx context.Context, topic, id string, wait time.Duration) 
 func (c *Tasks) waitOnce(ctx context.Context, topic, id string, poll time.Duration) (task Snapshot, settled bool, err error) {
 	ctx, cancel := c.boundedPoll(ctx, poll)
 	defer cancel()
-	reply, err := answerOf(ctx, c.caller, idempotent, c.queue.WaitTask, &ddqv1.WaitTaskRequest{Topic: topic, Id: id, WaitMs: wire.Millis(poll)})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.WaitTask, &ddqv1.WaitTaskRequest{Topic: topic, Id: id, WaitMs: wire.Millis(poll)})
 	return snapshot(reply.GetTask()), reply.GetSettled(), err
 }
 
@@ -92,10 +93,10 @@ type Cancellation struct {
 func (c *Tasks) Cancel(ctx context.Context, topic, id string, o CancelOptions) (out Cancellation, err error) {
 	ctx, cancel := c.boundedPoll(ctx, o.Wait)
 	defer cancel()
-	repeat := idempotent
+	repeat := call.Idempotent
 	if o.OrDelete {
-		repeat = once // what was deleted would not be found again
+		repeat = call.Once // what was deleted would not be found again
 	}
-	reply, err := answerOf(ctx, c.caller, repeat, c.queue.CancelTask, &ddqv1.CancelTaskRequest{Topic: topic, Id: id, WaitMs: wire.Millis(o.Wait), OrDelete: o.OrDelete})
+	reply, err := call.Answer(ctx, c.do, repeat, c.queue.CancelTask, &ddqv1.CancelTaskRequest{Topic: topic, Id: id, WaitMs: wire.Millis(o.Wait), OrDelete: o.OrDelete})
 	return Cancellation{Topic: reply.GetTopic(), Outcome: CancelOutcome(reply.GetOutcome()), State: State(reply.GetState())}, err
 }

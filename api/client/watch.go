@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -117,7 +118,7 @@ func (c *Tasks) Watch(ctx context.Context, o WatchOptions) iter.Seq2[TaskChange,
 	return func(yield func(TaskChange, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		w := &watcher{o: o, cursor: o.Cursor, pause: newBackoff()}
+		w := &watcher{o: o, cursor: o.Cursor, pause: call.NewBackoff()}
 		for {
 			stream, err := c.queue.WatchTasks(ctx, w.request())
 			for err == nil {

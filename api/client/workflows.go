@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -45,22 +46,22 @@ func (c *Workflows) SubmitWire(ctx context.Context, w *ddqv1.Workflow) (done Sub
 	if err := makeID(&w.Id); err != nil {
 		return done, err
 	}
-	reply, err := answerOf(ctx, c.caller, idempotent, c.workflows.SubmitWorkflow, &ddqv1.SubmitWorkflowRequest{Workflow: w})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.SubmitWorkflow, &ddqv1.SubmitWorkflowRequest{Workflow: w})
 	return Submitted{Topic: reply.GetTopic(), ID: reply.GetId(), State: WorkflowState(reply.GetState()), Deduplicated: reply.GetDeduplicated()}, err
 }
 
 // GetWorkflow returns a workflow and up to 1,000 of its steps, in the order in which they were
 // submitted.
 func (c *Workflows) GetWorkflow(ctx context.Context, topic, id string) (s WorkflowStatus, steps []StepStatus, err error) {
-	reply, err := answerOf(ctx, c.caller, idempotent, c.workflows.GetWorkflow, &ddqv1.GetWorkflowRequest{Topic: topic, Id: id, View: ddqv1.WorkflowView_WORKFLOW_VIEW_STEPS})
+	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.GetWorkflow, &ddqv1.GetWorkflowRequest{Topic: topic, Id: id, View: ddqv1.WorkflowView_WORKFLOW_VIEW_STEPS})
 	return workflowFrom(reply.GetStatus()), stepsFrom(reply.GetSteps()), err
 }
 
 // ListSteps goes through the steps of a workflow in a state, or all when that is zero. The sequence
 // ends with the first error.
 func (c *Workflows) ListSteps(ctx context.Context, topic, id string, state StepState) iter.Seq2[StepStatus, error] {
-	return pages(func(token string) ([]StepStatus, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.workflows.ListSteps, &ddqv1.ListStepsRequest{Topic: topic, Id: id, State: ddqv1.StepState(state), PageSize: pageSize, PageToken: token})
+	return call.Pages(func(token string) ([]StepStatus, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.ListSteps, &ddqv1.ListStepsRequest{Topic: topic, Id: id, State: ddqv1.StepState(state), PageSize: call.PageSize, PageToken: token})
 		return stepsFrom(reply.GetSteps()), reply.GetNextPageToken(), err
 	})
 }
@@ -68,9 +69,9 @@ func (c *Workflows) ListSteps(ctx context.Context, topic, id string, state StepS
 // StepResults goes through what a step returned, or its copies in the order of their numbers. The
 // sequence ends with the first error.
 func (c *Workflows) StepResults(ctx context.Context, topic, id, step string) iter.Seq2[StepResult, error] {
-	return pages(func(token string) ([]StepResult, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.workflows.GetStepResults, &ddqv1.GetStepResultsRequest{Topic: topic, Id: id, Step: step, PageSize: pageSize, PageToken: token})
-		return listOf(reply.GetResults(), stepResultFrom), reply.GetNextPageToken(), err
+	return call.Pages(func(token string) ([]StepResult, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.GetStepResults, &ddqv1.GetStepResultsRequest{Topic: topic, Id: id, Step: step, PageSize: call.PageSize, PageToken: token})
+		return call.List(reply.GetResults(), stepResultFrom), reply.GetNextPageToken(), err
 	})
 }
 
@@ -89,11 +90,11 @@ type WorkflowFilter struct {
 // ListWorkflows goes through workflows, shard by shard, the newest of each first. The sequence
 // ends with the first error.
 func (c *Workflows) ListWorkflows(ctx context.Context, f WorkflowFilter) iter.Seq2[WorkflowStatus, error] {
-	return pages(func(token string) ([]WorkflowStatus, string, error) {
-		reply, err := answerOf(ctx, c.caller, idempotent, c.workflows.ListWorkflows, &ddqv1.ListWorkflowsRequest{
-			Topic: f.Topic, State: ddqv1.WorkflowState(f.State), Name: f.Name, Labels: wire.Attributes(f.Labels), PageSize: pageSize, PageToken: token,
+	return call.Pages(func(token string) ([]WorkflowStatus, string, error) {
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.ListWorkflows, &ddqv1.ListWorkflowsRequest{
+			Topic: f.Topic, State: ddqv1.WorkflowState(f.State), Name: f.Name, Labels: wire.Attributes(f.Labels), PageSize: call.PageSize, PageToken: token,
 		})
-		return listOf(reply.GetWorkflows(), workflowFrom), reply.GetNextPageToken(), err
+		return call.List(reply.GetWorkflows(), workflowFrom), reply.GetNextPageToken(), err
 	})
 }
 
@@ -111,7 +112,7 @@ func (c *Workflows) WaitWorkflow(ctx context.Context, topic, id string, wait tim
 func (c *Workflows) waitOnce(ctx context.Context, topic, id string, poll time.Duration) (s WorkflowStatus, err error) {
 	ctx, cancel := c.boundedPoll(ctx, poll)
 	defer cancel()
-	return statusOf(answerOf(ctx, c.caller, idempotent, c.workflows.WaitWorkflow, &ddqv1.WaitWorkflowRequest{Topic: topic, Id: id, WaitMs: wire.Millis(poll)}))
+	return statusOf(call.Answer(ctx, c.do, call.Idempotent, c.workflows.WaitWorkflow, &ddqv1.WaitWorkflowRequest{Topic: topic, Id: id, WaitMs: wire.Millis(poll)}))
 }
 
 // statusOf is the workflow of an answer, as it stands.
@@ -122,18 +123,18 @@ func statusOf(answer interface{ GetStatus() *ddqv1.WorkflowStatus }, err error) 
 // CancelWorkflow ends a workflow: tasks that no worker has are deleted, and the contexts of handlers
 // end. note says why. It does not wait for that: see WaitWorkflow.
 func (c *Workflows) CancelWorkflow(ctx context.Context, topic, id, note string) (WorkflowStatus, error) {
-	return statusOf(answerOf(ctx, c.caller, idempotent, c.workflows.CancelWorkflow, &ddqv1.CancelWorkflowRequest{Topic: topic, Id: id, Note: note}))
+	return statusOf(call.Answer(ctx, c.do, call.Idempotent, c.workflows.CancelWorkflow, &ddqv1.CancelWorkflowRequest{Topic: topic, Id: id, Note: note}))
 }
 
 // PauseWorkflow stops a workflow from making steps until ResumeWorkflow; those that are made go
 // on. by and note say who and why.
 func (c *Workflows) PauseWorkflow(ctx context.Context, topic, id, by, note string) (WorkflowStatus, error) {
-	return statusOf(answerOf(ctx, c.caller, idempotent, c.workflows.PauseWorkflow, &ddqv1.PauseWorkflowRequest{Topic: topic, Id: id, By: by, Note: note}))
+	return statusOf(call.Answer(ctx, c.do, call.Idempotent, c.workflows.PauseWorkflow, &ddqv1.PauseWorkflowRequest{Topic: topic, Id: id, By: by, Note: note}))
 }
 
 // ResumeWorkflow lets a paused workflow go on. note says why.
 func (c *Workflows) ResumeWorkflow(ctx context.Context, topic, id, note string) (WorkflowStatus, error) {
-	return statusOf(answerOf(ctx, c.caller, idempotent, c.workflows.ResumeWorkflow, &ddqv1.ResumeWorkflowRequest{Topic: topic, Id: id, Note: note}))
+	return statusOf(call.Answer(ctx, c.do, call.Idempotent, c.workflows.ResumeWorkflow, &ddqv1.ResumeWorkflowRequest{Topic: topic, Id: id, Note: note}))
 }
 
 // RetryWorkflow makes steps anew that failed, all of them when none is named, also after the end of
@@ -148,13 +149,13 @@ func (c *Workflows) RetryWorkflowFrom(ctx context.Context, topic, id, step strin
 }
 
 func (c *Workflows) retry(ctx context.Context, r *ddqv1.RetryWorkflowRequest) (s WorkflowStatus, err error) {
-	return statusOf(answerOf(ctx, c.caller, once, c.workflows.RetryWorkflow, r))
+	return statusOf(call.Answer(ctx, c.do, call.Once, c.workflows.RetryWorkflow, r))
 }
 
 // SkipStep makes a step done that waits or failed, with a result. An answer that was lost is not
 // asked for again.
 func (c *Workflows) SkipStep(ctx context.Context, topic, id, step string, result []byte) (s WorkflowStatus, err error) {
-	return statusOf(answerOf(ctx, c.caller, once, c.workflows.SkipStep, &ddqv1.SkipStepRequest{Topic: topic, Id: id, Step: step, Result: result}))
+	return statusOf(call.Answer(ctx, c.do, call.Once, c.workflows.SkipStep, &ddqv1.SkipStepRequest{Topic: topic, Id: id, Step: step, Result: result}))
 }
 
 // Signal is a named message to a workflow.
@@ -172,13 +173,13 @@ func (c *Workflows) SignalWorkflow(ctx context.Context, topic, id string, s Sign
 	if err := makeID(&s.ID); err != nil {
 		return err
 	}
-	_, err = answerOf(ctx, c.caller, idempotent, c.workflows.SignalWorkflow, &ddqv1.SignalWorkflowRequest{Topic: topic, Id: id, Signal: s.Name, Payload: s.Payload, SignalId: s.ID})
+	_, err = call.Answer(ctx, c.do, call.Idempotent, c.workflows.SignalWorkflow, &ddqv1.SignalWorkflowRequest{Topic: topic, Id: id, Signal: s.Name, Payload: s.Payload, SignalId: s.ID})
 	return err
 }
 
 // DeleteWorkflow deletes a workflow that has ended.
 func (c *Workflows) DeleteWorkflow(ctx context.Context, topic, id string) error {
-	_, err := answerOf(ctx, c.caller, once, c.workflows.DeleteWorkflow, &ddqv1.DeleteWorkflowRequest{Topic: topic, Id: id})
+	_, err := call.Answer(ctx, c.do, call.Once, c.workflows.DeleteWorkflow, &ddqv1.DeleteWorkflowRequest{Topic: topic, Id: id})
 	return err
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/ddq-io/ddq/api/auth/certs"
 	"github.com/ddq-io/ddq/api/auth/oidc/oidctest"
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -131,10 +132,10 @@ func (k *knowing) get(path, token string, pairs ...tls.Certificate) (int, string
 func TestCallersAreKnownByCertificatesAndIssuers(t *testing.T) {
 	k := newKnowing(t)
 	root := k.as(k.root)
-	grants := []client.Grant{{Verbs: []string{"producer", "viewer"}, Namespace: "default", Topics: "mail*"}}
-	for _, b := range []client.Binding{
+	grants := []access.Grant{{Verbs: []string{"producer", "viewer"}, Namespace: "default", Topics: "mail*"}}
+	for _, b := range []access.Binding{
 		{Name: "certs", Certificate: "spiffe://prod/mail/", Grants: grants},
-		{Name: "ops", Claim: &client.Claim{Issuer: k.from.URL, Name: "groups", Value: "ops"}, Grants: grants},
+		{Name: "ops", Claim: &access.Claim{Issuer: k.from.URL, Name: "groups", Value: "ops"}, Grants: grants},
 	} {
 		if _, err := root.PutBinding(t.Context(), b); err != nil {
 			t.Fatal(err)
@@ -204,7 +205,7 @@ func TestCallersAreKnownByCertificatesAndIssuers(t *testing.T) {
 func TestStreamsEndWithTheirBinding(t *testing.T) {
 	k := newKnowing(t)
 	root := k.as(k.root)
-	b := client.Binding{Name: "certs", Certificate: "spiffe://prod/mail/", Grants: []client.Grant{{Verbs: []string{"producer"}, Namespace: "default", Topics: "mail"}}}
+	b := access.Binding{Name: "certs", Certificate: "spiffe://prod/mail/", Grants: []access.Grant{{Verbs: []string{"producer"}, Namespace: "default", Topics: "mail"}}}
 	if _, err := root.PutBinding(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

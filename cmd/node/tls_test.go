@@ -18,6 +18,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/auth/certs"
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/access"
 )
 
 // makeCerts makes ca and node in a folder.
@@ -163,7 +164,7 @@ func TestPortsThatOthersReachAskWhoCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, viewer, err := c.CreateToken(context.Background(), client.NewToken{Name: "viewer of mail", Grants: []client.Grant{{Verbs: []string{"viewer"}, Namespace: "default", Topics: "mail"}}})
+	_, viewer, err := c.CreateToken(context.Background(), access.NewToken{Name: "viewer of mail", Grants: []access.Grant{{Verbs: []string{"viewer"}, Namespace: "default", Topics: "mail"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

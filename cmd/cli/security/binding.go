@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 )
 
@@ -20,8 +21,8 @@ func BindingCommand(parent *session.Session) *cobra.Command {
 }
 
 func (c bindingCommands) put() *cobra.Command {
-	var b client.Binding
-	var claim client.Claim
+	var b access.Binding
+	var claim access.Claim
 	var grants []string
 	var value string
 	cmd := &cobra.Command{
@@ -53,7 +54,7 @@ ddq token create. Callers have the grants of all bindings that are for them.`,
 				if err != nil {
 					return err
 				}
-				return c.print([]client.Binding{put}, nil)
+				return c.print([]access.Binding{put}, nil)
 			})
 		},
 	}
@@ -78,7 +79,7 @@ func (c bindingCommands) list() *cobra.Command {
 	}
 }
 
-func (c bindingCommands) print(all []client.Binding, err error) error {
+func (c bindingCommands) print(all []access.Binding, err error) error {
 	out := c.Listing("name", "callers", "grants", "made by")
 	for _, b := range all {
 		callers := "certificate " + b.Certificate

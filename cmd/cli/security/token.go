@@ -14,13 +14,14 @@ import (
 
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // secretView is a token with its secret, which is printed once.
 type secretView struct {
-	client.Token
+	access.Token
 	Secret string `json:"secret"`
 }
 
@@ -35,7 +36,7 @@ func TokenCommand(parent *session.Session) *cobra.Command {
 
 func (c tokenCommands) create() *cobra.Command {
 	var grants []string
-	var n client.NewToken
+	var n access.NewToken
 	var file secretFile
 	cmd := &cobra.Command{
 		Use:   "create <name>",
@@ -99,7 +100,7 @@ func (f secretFile) there() (bool, error) {
 }
 
 // handOver writes the secret of a token that was made, or prints it.
-func (c tokenCommands) handOver(t client.Token, secret string, f secretFile) error {
+func (c tokenCommands) handOver(t access.Token, secret string, f secretFile) error {
 	if f.name == "" {
 		return c.printSecret(t, secret)
 	}
@@ -143,19 +144,19 @@ Only the owner of the file can read it.`,
 
 // parseGrant splits verbs and topics; the server knows which there are. Of roles, root and
 // auditor are for every namespace.
-func parseGrant(text string) client.Grant {
+func parseGrant(text string) access.Grant {
 	names, topics, given := strings.Cut(text, ":")
 	if !given {
 		topics = "*"
 	}
-	g := client.Grant{Verbs: strings.Split(names, ","), Namespace: "default", Topics: topics}
+	g := access.Grant{Verbs: strings.Split(names, ","), Namespace: "default", Topics: topics}
 	if slices.Contains(g.Verbs, "root") || slices.Contains(g.Verbs, "auditor") {
 		g.Namespace = "*"
 	}
 	return g
 }
 
-func (c tokenCommands) printSecret(t client.Token, secret string) error {
+func (c tokenCommands) printSecret(t access.Token, secret string) error {
 	out := c.Listing("id", "name", "expires", "secret")
 	if err := out.Add(secretView{t, secret}, t.ID, t.Name, endText(t.Expires), secret); err != nil {
 		return err
@@ -237,7 +238,7 @@ func WhoAmICommand(c *session.Session) *cobra.Command {
 	}
 }
 
-func grantsText(grants []client.Grant) string {
+func grantsText(grants []access.Grant) string {
 	all := make([]string, len(grants))
 	for i, g := range grants {
 		all[i] = strings.Join(g.Verbs, ",") + ":" + g.Topics

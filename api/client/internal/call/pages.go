@@ -1,13 +1,13 @@
-package client
+package call
 
 import "iter"
 
-// pageSize is how much a list asks for at a time.
-const pageSize = 200
+// PageSize is how much a list asks for at a time.
+const PageSize = 200
 
-// pages walks through the pages that fetch returns, from token "" on. The
+// Pages walks through the pages that fetch returns, from token "" on. The
 // sequence ends with the first error.
-func pages[T any](fetch func(token string) (items []T, next string, err error)) iter.Seq2[T, error] {
+func Pages[T any](fetch func(token string) (items []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		token := ""
 		for {
@@ -29,8 +29,8 @@ func pages[T any](fetch func(token string) (items []T, next string, err error)) 
 	}
 }
 
-// listOf reads what an answer lists.
-func listOf[W, T any](list []W, from func(W) T) (all []T) {
+// List reads what an answer lists.
+func List[W, T any](list []W, from func(W) T) (all []T) {
 	for _, w := range list {
 		all = append(all, from(w))
 	}

@@ -1,26 +1,54 @@
-package client
+package batch
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/client"
 )
+
+// fake stores what it is given.
+type fake struct {
+	mu     sync.Mutex
+	sizes  []int // of batches; guarded by mu
+	answer func() error
+}
+
+func (f *fake) EnqueueBatch(_ context.Context, tasks []client.Task) ([]client.Result, error) {
+	f.mu.Lock()
+	f.sizes = append(f.sizes, len(tasks))
+	f.mu.Unlock()
+	results := make([]client.Result, len(tasks))
+	var err error
+	if f.answer != nil {
+		err = f.answer()
+	}
+	for i := range results {
+		results[i] = client.Result{Receipt: client.Receipt{ID: tasks[i].ID}, Err: err}
+	}
+	return results, err
+}
+
+func (f *fake) batches() []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.sizes)
+}
 
 func TestBatcherConfirmsEachTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{}
-		b := NewBatcher(start(t, f, Config{}), BatcherConfig{MaxTasks: 10})
+		b := New(&fake{}, Config{MaxTasks: 10})
 		var confirmed atomic.Int64
 		for n := range 95 {
 			id := fmt.Sprint(n)
-			err := b.Add(t.Context(), Task{Topic: "mail", ID: id}, func(r Receipt, err error) {
+			err := b.Add(t.Context(), client.Task{Topic: "mail", ID: id}, func(r client.Receipt, err error) {
 				if err != nil || r.ID != id {
 					t.Errorf("got %v, %v for %s", r, err, id)
 				}
@@ -36,7 +64,7 @@ func TestBatcherConfirmsEachTask(t *testing.T) {
 		if got := confirmed.Load(); got != 95 {
 			t.Errorf("%d confirmed, want 95", got)
 		}
-		if err := b.Add(t.Context(), Task{Topic: "mail"}, nil); !errors.Is(err, ErrClosed) {
+		if err := b.Add(t.Context(), client.Task{Topic: "mail"}, nil); !errors.Is(err, client.ErrClosed) {
 			t.Errorf("after Close got %v", err)
 		}
 	})
@@ -44,21 +72,21 @@ func TestBatcherConfirmsEachTask(t *testing.T) {
 
 func TestBatcherSendsAfterMaxDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{}
-		b := NewBatcher(start(t, f, Config{}), BatcherConfig{MaxDelay: time.Second})
+		f := &fake{}
+		b := New(f, Config{MaxDelay: time.Second})
 		for range 3 {
-			if err := b.Add(t.Context(), Task{Topic: "mail"}, nil); err != nil {
+			if err := b.Add(t.Context(), client.Task{Topic: "mail"}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(time.Second - time.Millisecond)
-		if len(f.ids()) != 0 {
+		if len(f.batches()) != 0 {
 			t.Error("sent before the delay")
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if !slices.Equal(f.frames, []int{3}) {
-			t.Errorf("frames %v, want one of 3", f.frames)
+		if !slices.Equal(f.batches(), []int{3}) {
+			t.Errorf("batches %v, want one of 3", f.batches())
 		}
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -68,10 +96,9 @@ func TestBatcherSendsAfterMaxDelay(t *testing.T) {
 
 func TestBatcherFlushWaitsForOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{}
-		b := NewBatcher(start(t, f, Config{}), BatcherConfig{MaxDelay: time.Hour})
+		b := New(&fake{}, Config{MaxDelay: time.Hour})
 		done := false
-		if err := b.Add(t.Context(), Task{Topic: "mail"}, func(Receipt, error) { done = true }); err != nil {
+		if err := b.Add(t.Context(), client.Task{Topic: "mail"}, func(client.Receipt, error) { done = true }); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Flush(t.Context()); err != nil || !done {
@@ -85,16 +112,15 @@ func TestBatcherFlushWaitsForOutcomes(t *testing.T) {
 
 func TestBatcherHoldsCallersBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{}
-		f.answer = func(*fakeStream, *ddqv1.EnqueueStreamRequest) error { return nil } // never
-		b := NewBatcher(start(t, f, Config{Timeout: time.Minute}), BatcherConfig{MaxTasks: 2, InFlight: 2})
+		lost := errors.New("no answer")
+		b := New(&fake{answer: func() error { time.Sleep(time.Minute); return lost }}, Config{MaxTasks: 2, InFlight: 2})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		taken := 0
 		var failed atomic.Int64
 		for range 8 {
-			err := b.Add(ctx, Task{Topic: "mail"}, func(_ Receipt, err error) {
-				if err != nil {
+			err := b.Add(ctx, client.Task{Topic: "mail"}, func(_ client.Receipt, err error) {
+				if errors.Is(err, lost) {
 					failed.Add(1)
 				}
 			})

@@ -1,4 +1,4 @@
-package client
+package access
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -55,15 +56,18 @@ type NewToken struct {
 	CallsPerSecond int
 }
 
-// Access are the calls about who calls and about tokens. A Client has them.
+// Access are the calls about who calls, and about tokens and bindings. A client.Client has them.
 type Access struct {
-	*caller
+	do     call.Do
 	access ddqv1.AccessServiceClient
 }
 
+// New returns calls that do makes.
+func New(do call.Do, access ddqv1.AccessServiceClient) Access { return Access{do, access} }
+
 // WhoAmI returns who the server takes the caller for.
 func (c *Access) WhoAmI(ctx context.Context) (Principal, error) {
-	r, err := answerOf(ctx, c.caller, idempotent, c.access.WhoAmI, &ddqv1.WhoAmIRequest{})
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.WhoAmI, &ddqv1.WhoAmIRequest{})
 	if err != nil {
 		return Principal{}, err
 	}
@@ -76,7 +80,7 @@ func (c *Access) CreateToken(ctx context.Context, n NewToken) (Token, string, er
 	if n.Life != 0 {
 		req.Life = durationpb.New(n.Life)
 	}
-	r, err := answerOf(ctx, c.caller, once, c.access.CreateToken, req)
+	r, err := call.Answer(ctx, c.do, call.Once, c.access.CreateToken, req)
 	if err != nil {
 		return Token{}, "", err
 	}
@@ -85,16 +89,16 @@ func (c *Access) CreateToken(ctx context.Context, n NewToken) (Token, string, er
 
 // ListTokens returns the tokens that the caller could have made.
 func (c *Access) ListTokens(ctx context.Context) ([]Token, error) {
-	r, err := answerOf(ctx, c.caller, idempotent, c.access.ListTokens, &ddqv1.ListTokensRequest{})
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.ListTokens, &ddqv1.ListTokensRequest{})
 	if err != nil {
 		return nil, err
 	}
-	return listOf(r.Tokens, tokenOf), nil
+	return call.List(r.Tokens, tokenOf), nil
 }
 
 // RotateToken makes a token with the grants of another one, which ends after the overlap.
 func (c *Access) RotateToken(ctx context.Context, id string, overlap time.Duration) (Token, string, error) {
-	r, err := answerOf(ctx, c.caller, once, c.access.RotateToken, &ddqv1.RotateTokenRequest{Id: id, Overlap: durationpb.New(overlap)})
+	r, err := call.Answer(ctx, c.do, call.Once, c.access.RotateToken, &ddqv1.RotateTokenRequest{Id: id, Overlap: durationpb.New(overlap)})
 	if err != nil {
 		return Token{}, "", err
 	}
@@ -103,7 +107,7 @@ func (c *Access) RotateToken(ctx context.Context, id string, overlap time.Durati
 
 // RevokeToken ends a token and the streams that it opened.
 func (c *Access) RevokeToken(ctx context.Context, id string) error {
-	_, err := answerOf(ctx, c.caller, once, c.access.RevokeToken, &ddqv1.RevokeTokenRequest{Id: id})
+	_, err := call.Answer(ctx, c.do, call.Once, c.access.RevokeToken, &ddqv1.RevokeTokenRequest{Id: id})
 	return err
 }
 

@@ -1,13 +1,15 @@
-package client
+package batch
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/ddq-io/ddq/api/client"
 )
 
-// BatcherConfig says when a Batcher sends. The zero value works.
-type BatcherConfig struct {
+// Config says when a Batcher sends. The zero value works.
+type Config struct {
 	// MaxTasks is how many tasks make a batch that is sent at once. Defaults to 512.
 	MaxTasks int
 
@@ -19,7 +21,7 @@ type BatcherConfig struct {
 	InFlight int
 }
 
-func (c BatcherConfig) withDefaults() BatcherConfig {
+func (c Config) withDefaults() Config {
 	if c.MaxTasks <= 0 {
 		c.MaxTasks = 512
 	}
@@ -32,30 +34,36 @@ func (c BatcherConfig) withDefaults() BatcherConfig {
 	return c
 }
 
+// Enqueuer is what enqueues batches: a *client.Client, or a fake of a test.
+type Enqueuer interface {
+	// EnqueueBatch returns a result for each task, in order. Its error is that of one of them.
+	EnqueueBatch(context.Context, []client.Task) ([]client.Result, error)
+}
+
 // Batcher enqueues for one who does not want to wait for each task: Add
 // returns at once, and the outcome goes to a function. Whoever has a goroutine
-// for each task needs none; Client batches those by itself.
+// for each task needs none; client.Client batches those by itself.
 //
 // It owns a goroutine for each batch in flight and one that waits to send the
 // next, gone once Close returns. It is safe for
 // concurrent use.
 type Batcher struct {
-	client *Client
-	cfg    BatcherConfig
+	to     Enqueuer
+	cfg    Config
 	slots  chan struct{} // holds one value for each batch in flight
 	flying sync.WaitGroup
 
 	mu     sync.Mutex
-	tasks  []Task                 // the batch being filled; guarded by mu
-	then   []func(Receipt, error) // for each of tasks; guarded by mu
-	timer  *time.Timer            // sends the batch when its oldest task has waited; guarded by mu
-	closed bool                   // guarded by mu
+	tasks  []client.Task                 // the batch being filled; guarded by mu
+	then   []func(client.Receipt, error) // for each of tasks; guarded by mu
+	timer  *time.Timer                   // sends the batch when its oldest task has waited; guarded by mu
+	closed bool                          // guarded by mu
 }
 
-// NewBatcher returns a Batcher over c. Close it before c.
-func NewBatcher(c *Client, cfg BatcherConfig) *Batcher {
+// New returns a Batcher that enqueues to a client. Close it before the client.
+func New(to Enqueuer, cfg Config) *Batcher {
 	cfg = cfg.withDefaults()
-	return &Batcher{client: c, cfg: cfg, slots: make(chan struct{}, cfg.InFlight)}
+	return &Batcher{to: to, cfg: cfg, slots: make(chan struct{}, cfg.InFlight)}
 }
 
 // Add takes a task on its way. then, which may be nil, learns what became of
@@ -63,7 +71,7 @@ func NewBatcher(c *Client, cfg BatcherConfig) *Batcher {
 // Batcher. Add waits while too much is in flight, and fails only when ctx ends
 // meanwhile or after Close; then is not called then. The task's payload must
 // not change until then is called.
-func (b *Batcher) Add(ctx context.Context, task Task, then func(Receipt, error)) error {
+func (b *Batcher) Add(ctx context.Context, task client.Task, then func(client.Receipt, error)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.tasks) >= b.cfg.MaxTasks && !b.closed {
@@ -76,7 +84,7 @@ func (b *Batcher) Add(ctx context.Context, task Task, then func(Receipt, error))
 		b.launch()
 	}
 	if b.closed {
-		return closed()
+		return client.ErrClosed
 	}
 	b.tasks, b.then = append(b.tasks, task), append(b.then, then)
 	if len(b.tasks) == 1 {
@@ -145,7 +153,7 @@ func (b *Batcher) reserve(ctx context.Context) error {
 	case b.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fromContext(ctx.Err())
+		return ctx.Err()
 	}
 }
 
@@ -162,7 +170,7 @@ func (b *Batcher) launch() {
 	b.tasks, b.then = nil, nil
 	b.flying.Go(func() {
 		defer func() { <-b.slots }()
-		results, _ := b.client.EnqueueBatch(context.Background(), tasks) // each result has its error
+		results, _ := b.to.EnqueueBatch(context.Background(), tasks) // each result has its error
 		for i, r := range results {
 			if then[i] != nil {
 				then[i](r.Receipt, r.Err)

@@ -1,9 +1,10 @@
-package client
+package access
 
 import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -36,7 +37,7 @@ func (c *Access) PutBinding(ctx context.Context, b Binding) (Binding, error) {
 	if b.Claim != nil {
 		req.Subject = &ddqv1.Binding_Claim{Claim: &ddqv1.ClaimSubject{Issuer: b.Claim.Issuer, Name: b.Claim.Name, Value: b.Claim.Value}}
 	}
-	r, err := answerOf(ctx, c.caller, idempotent, c.access.PutBinding, &ddqv1.PutBindingRequest{Binding: req})
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.PutBinding, &ddqv1.PutBindingRequest{Binding: req})
 	if err != nil {
 		return Binding{}, err
 	}
@@ -45,16 +46,16 @@ func (c *Access) PutBinding(ctx context.Context, b Binding) (Binding, error) {
 
 // ListBindings returns the bindings whose grants the caller has.
 func (c *Access) ListBindings(ctx context.Context) ([]Binding, error) {
-	r, err := answerOf(ctx, c.caller, idempotent, c.access.ListBindings, &ddqv1.ListBindingsRequest{})
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.ListBindings, &ddqv1.ListBindingsRequest{})
 	if err != nil {
 		return nil, err
 	}
-	return listOf(r.Bindings, bindingOf), nil
+	return call.List(r.Bindings, bindingOf), nil
 }
 
 // DeleteBinding ends a binding.
 func (c *Access) DeleteBinding(ctx context.Context, name string) error {
-	_, err := answerOf(ctx, c.caller, once, c.access.DeleteBinding, &ddqv1.DeleteBindingRequest{Name: name})
+	_, err := call.Answer(ctx, c.do, call.Once, c.access.DeleteBinding, &ddqv1.DeleteBindingRequest{Name: name})
 	return err
 }
 
