@@ -22,7 +22,7 @@
 //   - [Schedules]: put, describe, preview, pause, trigger, backfill, delete
 //   - [Calendars]: put, get, list, delete
 //   - [Audiences]: audiences and their recipients
-//   - [Access]: who calls; tokens: create, list, rotate, revoke
+//   - [access.Access]: who calls; tokens: create, list, rotate, revoke
 //   - [Fleet]: the server, nodes, shards, drains, moves
 //
 // Package batch makes batches of single enqueues.
