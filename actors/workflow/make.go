@@ -109,6 +109,10 @@ func (p *settling) cancelRest(n *node) {
 			case UnitWaiting:
 				u.State, u.Why, u.Ended = UnitSkipped, WhyRest, p.Now
 				p.anew = true
+			case UnitSkipped: // in the same step perhaps: which was first is no matter
+				if u.Why != WhyLeftOut {
+					u.Why, u.WhyStep = WhyRest, ""
+				}
 			case UnitMade:
 				p.ask(unit, WhyRest)
 			}

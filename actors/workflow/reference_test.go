@@ -473,6 +473,8 @@ func (r *reference) cancelRest(s *refStep) {
 			switch u := r.units[unit]; u.state {
 			case UnitWaiting:
 				u.state, u.rest = UnitSkipped, true
+			case UnitSkipped:
+				u.rest = true
 			case UnitMade:
 				if u.asked {
 					continue
