@@ -66,7 +66,7 @@ func (c clusterCommands) nodes() *cobra.Command {
 	return &cobra.Command{
 		Use:   "nodes",
 		Short: "List the nodes and how they fare",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("name", "address", "state", "up", "shards", "due soon", "ready", "held", "workers", "clock offset", "version")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
@@ -135,7 +135,7 @@ func (c clusterCommands) shards() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shards",
 		Short: "List shards, who owns them and what is in them",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("topic", "shard", "owner", "epoch", "scheduled", "ready", "running", "dead", "due soon", "late by")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
@@ -251,7 +251,7 @@ func (c clusterCommands) plan() *cobra.Command {
 		Use:     "plan",
 		Short:   "Show which shards would move, without moving any",
 		Example: "  ddq cluster plan --drain n2",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("topic", "shard", "from", "to")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {

@@ -46,7 +46,7 @@ func demoCommand(c *cli) *cobra.Command {
 		Long: `Run a server on the embedded store, a producer and a worker in one process, and
 draw what happens: tasks scheduled, pending and fired, and how late their handlers
 began. Where stdout is no terminal, print one line a second.`,
-		Args: cobra.NoArgs,
+		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if length < time.Second || rate < 1 {
 				return session.Usagef("--for must be at least 1s and --rate at least 1")

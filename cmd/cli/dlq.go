@@ -80,7 +80,7 @@ func (c deadLetterCommands) list() *cobra.Command {
 		Use:     "list --topic TOPIC",
 		Short:   "List dead letters",
 		Example: "  ddq dlq list --topic mail --reason max_retries --error-contains timeout",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filter, err := dead.filter(time.Now())
 			if err != nil {

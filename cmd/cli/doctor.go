@@ -49,7 +49,7 @@ func doctorCommand(c *cli) *cobra.Command {
 at --addr, and say in plain words what is wrong. Takes the settings of ddq server.
 Exits 1 when anything is wrong.`,
 		Example: "  ddq doctor --config /etc/ddq/ddq.yaml --no-server",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		// A bad configuration is a finding here.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return c.CheckCommon() },
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -65,7 +65,7 @@ func enqueueCommand(c *cli) *cobra.Command {
 		Short: "Enqueue a task, or many",
 		Example: `  ddq enqueue --topic mail --delay 5s --payload 'hello'
   ddq enqueue --topic report --at 2030-01-31T09:00:00Z --id report-2030-01 --payload-file report.json`,
-		Args: cobra.NoArgs,
+		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			task, err := f.task(cmd.Flags(), c.In)
 			if err != nil {

@@ -179,7 +179,7 @@ func (c taskCommands) count() *cobra.Command {
 		Use:     "count --topic TOPIC",
 		Short:   "Count the tasks of a topic by state",
 		Example: "  ddq task count --topic mail --attr tenant=acme --due-before 1h",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filter, err := f.filter(time.Now())
 			if err != nil {
@@ -218,7 +218,7 @@ func (c taskCommands) due() *cobra.Command {
 		Use:     "due --topic TOPIC",
 		Short:   "Count the waiting tasks of a topic by when they are due",
 		Example: "  ddq task due --topic mail --bucket 1h --buckets 24",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if topic == "" {
 				return session.Usagef("--topic is required")

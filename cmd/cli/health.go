@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
@@ -29,7 +30,7 @@ func healthCommand(c *cli) *cobra.Command {
 It needs no token. Exits with 0 when the server serves, and with 1 when it does
 not, or cannot be reached.`,
 		Example: "  ddq health --timeout 2s",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error { return c.health(ctx, s) })
 		},

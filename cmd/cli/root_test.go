@@ -94,6 +94,18 @@ func TestWrongUsageExitsTwo(t *testing.T) {
 	}
 }
 
+func TestArgumentOfACommandWithoutSaysWhichFlagIsMeant(t *testing.T) {
+	for want, args := range map[string][]string{
+		"ddq enqueue: takes no argument: name the topic with --topic mail\n": {"enqueue", "mail"},
+		"ddq work: takes no argument, not \"hi\"\n":                          {"work", "--topic", "mail", "hi"},
+		"ddq version: takes no argument, not \"x\"\n":                        {"version", "x"},
+	} {
+		if got := ddq(t, args...); got.code != exitUsage || !strings.HasPrefix(got.err, want) {
+			t.Errorf("%v: exit code %d, stderr %q, want %q", args, got.code, got.err, want)
+		}
+	}
+}
+
 func TestNoServerIsOneLine(t *testing.T) {
 	for _, args := range [][]string{
 		{"enqueue", "--topic", "t"},

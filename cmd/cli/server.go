@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -19,7 +20,7 @@ DDQ_GRPC_ADDR, and grpc-addr in the YAML file that --config names.`,
 		Example: `  ddq server
   ddq server --store redis://127.0.0.1:6379 --shutdown-grace 1m
   ddq server --store redis://10.0.0.9:6379 --grpc-addr 10.0.0.1:9090 --gossip-addr 10.0.0.1:7946 --gossip-key "$KEY" --join ddq.internal --insecure`,
-		Args: cobra.NoArgs,
+		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := cfg.Logger(c.Err)
 			if err != nil {

@@ -105,7 +105,7 @@ func (c taskCommands) list() *cobra.Command {
 		Use:     "list --topic TOPIC",
 		Short:   "List the tasks of a topic",
 		Example: "  ddq task list --topic mail --state retrying --attr-prefix tenant=ac --due-before 1h",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.topic == "" {
 				return session.Usagef("--topic is required")

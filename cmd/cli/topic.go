@@ -172,7 +172,7 @@ func (c topicCommands) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the topics",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("name", "shards", "visibility timeout", "max retries", "backoff", "paused")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {

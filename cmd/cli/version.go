@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
@@ -13,7 +14,7 @@ func versionCommand(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print what this binary was built from",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := node.ReadBuild()
 			if c.Output == terminal.FormatJSON {

@@ -37,7 +37,7 @@ topic has to keep what happens for a while: ddq topic set TOPIC --watch-retentio
 A watch that goes on behind a --cursor misses and repeats nothing that the topic still
 keeps; in JSON every line has the cursor behind it, and the last one is on stderr.`,
 		Example: "  ddq watch --topic mail --kind dead,retrying\n  ddq watch --topic mail --from oldest -o json",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.options()
 			if err != nil {

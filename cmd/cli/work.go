@@ -91,7 +91,7 @@ killed with all that it started.`,
 		Example: `  ddq work --topic mail --concurrency 4 --exec './send-mail --id "$DDQ_TASK_ID"'
   ddq work --topic mail --count 1 -o json
   ddq work --topic order --exec 'charge && echo "{\"topic\":\"mail\",\"payload\":\"paid\"}" >&3'`,
-		Args: cobra.NoArgs,
+		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err

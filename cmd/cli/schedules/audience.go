@@ -246,7 +246,7 @@ func (a audienceCommands) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List audiences",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := a.Listing("name", "kinds", "fallback zone", "created")
 			err := a.Call(cmd, func(ctx context.Context, s *client.Client) error {

@@ -68,7 +68,7 @@ func (c calendarCommands) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the calendars",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := c.Listing("name", "days", "yearly", "weekdays", "spans")
 			err := c.Call(cmd, func(ctx context.Context, from *client.Client) error {

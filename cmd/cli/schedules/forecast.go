@@ -26,7 +26,7 @@ func ForecastCommand(s *session.Session) *cobra.Command {
 for recipients of audiences. Bars are of several buckets where there are many; peak is the fullest of
 them. With -o json each bucket is a line.`,
 		Example: "  ddq forecast --topic report --to 2h --bucket 1m",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.From, r.To = from.at, to.at
 			return s.Call(cmd, func(ctx context.Context, of *client.Client) error {

@@ -101,7 +101,7 @@ func (s scheduleCommands) list() *cobra.Command {
 		Use:     "list",
 		Short:   "List schedules: when each runs next, and how the last run ended",
 		Example: "  ddq schedule list --topic report --state paused --label team=data",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.State, err = parseScheduleState(state); err != nil {
 				return err

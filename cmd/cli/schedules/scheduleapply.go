@@ -52,7 +52,7 @@ those of ddq schedule put, with underscores:
 What differs is shown first. The same file again does nothing. With --prune schedules that have the
 labels of --label and are not in the file are deleted.`,
 		Example: "  ddq schedule apply -f schedules.yaml --dry-run",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.applyFile(cmd, &f) },
 	}
 	fs := cmd.Flags()

@@ -70,7 +70,7 @@ func (c bindingCommands) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the bindings whose grants you have",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				return c.print(s.ListBindings(ctx))

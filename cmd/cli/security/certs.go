@@ -51,7 +51,7 @@ func (i *issuer) caCommand() *cobra.Command {
 		Use:     "ca",
 		Short:   "Make an authority: ca.crt is for everybody, ca.key for nobody but this command",
 		Example: "  ddq certs ca --dir certs",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return i.issue(authorityName, certs.Request{Name: "ddq authority", CA: true, For: i.life}, nil)
 		},

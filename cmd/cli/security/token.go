@@ -168,7 +168,7 @@ func (c tokenCommands) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tokens that you could have made",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				all, err := s.ListTokens(ctx)
@@ -221,7 +221,7 @@ func WhoAmICommand(c *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "whoami",
 		Short: "Show who the server takes you for, and what you may do",
-		Args:  cobra.NoArgs,
+		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				p, err := s.WhoAmI(ctx)

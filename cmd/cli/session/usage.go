@@ -37,6 +37,18 @@ func NotNegative(flag string, v time.Duration) error {
 	return nil
 }
 
+// NoArgs refuses arguments of a command that has only flags, and says which flag is meant.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	topic := cmd.Flags().Lookup("topic")
+	switch {
+	case len(args) == 0:
+		return nil
+	case topic != nil && !topic.Changed:
+		return Usagef("takes no argument: name the topic with --topic %s", args[0])
+	}
+	return Usagef("takes no argument, not %q", args[0])
+}
+
 // Group returns a command that only has sub-commands.
 func Group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{

@@ -38,7 +38,7 @@ func (c commands) submit() *cobra.Command {
 		Use:     "submit -f FILE",
 		Short:   "Submit a workflow from a file in YAML; the same again changes nothing",
 		Example: "  ddq workflow submit -f order.yaml --id order-17 --wait 1m",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := c.read(file)
 			if err != nil {
@@ -133,7 +133,7 @@ func (c commands) list() *cobra.Command {
 		Use:     "list",
 		Short:   "List workflows",
 		Example: "  ddq workflow list --topic orders --state failed",
-		Args:    cobra.NoArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.State, err = parse(state, client.WorkflowRunning, client.WorkflowCancelled); err != nil {
 				return err
