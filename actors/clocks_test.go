@@ -107,6 +107,10 @@ func (p *primaries) Window(ctx context.Context, s store.Shard, w store.WindowQue
 	return p.of(s).Window(ctx, s, w)
 }
 
+func (p *primaries) InOrder(ctx context.Context, s store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
+	return p.of(s).InOrder(ctx, s, keys, limit)
+}
+
 func (p *primaries) Lanes(ctx context.Context, s store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
 	return p.of(s).Lanes(ctx, s, after, limit)
 }
@@ -285,6 +289,41 @@ func TestClockOfOnePrimaryThatSteps(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A key of which tasks wait is looked at again a second later: by a clock that goes back
+// meanwhile that moment is not reached, and what is set anew must not be due at once.
+func TestOrderingKeysOfAPrimaryWhoseClockStepsBack(t *testing.T) {
+	primariesBubble(t, 0, func(t *testing.T, s *service.Service, p *primaries) {
+		const keys = 16 // in shards of both
+		enqueue := func(delay time.Duration) {
+			for i := range keys {
+				task := servicetest.After("mail", "", delay)
+				task.Task.Traits = &store.Traits{OrderingKey: fmt.Sprint("k", i)}
+				if out := servicetest.EnqueueOne(t, s, task); out.Err != nil {
+					t.Fatal(out.Err)
+				}
+			}
+		}
+		w := servicetest.Subscribe(t, s, "mail", 0) // the first of each key waits for credit, and the second for the first
+		enqueue(0)
+		enqueue(0)
+		time.Sleep(2500 * time.Millisecond)
+		p.set(-time.Minute)
+		enqueue(time.Hour) // so that the node hears of it
+		time.Sleep(10 * time.Second)
+		if err := w.Sub.Grant(100); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		came := make(map[string]bool)
+		for _, d := range w.Take() {
+			came[d.Task.Traits.Ordering()] = true
+		}
+		if len(came) != keys {
+			t.Errorf("tasks of %d keys came, want %d", len(came), keys)
+		}
+	})
 }
 
 func TestHoldsRunOutByTheClockOfTheirPrimary(t *testing.T) {

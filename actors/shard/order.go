@@ -49,6 +49,7 @@ func (o *orderer) receive(message any, own bool) {
 
 // onLook looks at keys of which nobody told anything for a while.
 func (o *orderer) onLook(ms int64) {
+	o.TooEarly(ms) // else what is set anew is due at once, again and again
 	for _, e := range o.wheel.TakeKeys(ms) {
 		o.tasks.LookAtKey(e.ID)
 	}
