@@ -77,8 +77,16 @@ func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &shard.PendingGone{Ids
 func (r *Topic) CellsChanged(n int) { r.tell(n, &shard.CellsChanged{}) }
 
 // Committed tells a shard of a call that committed a change of a cell: its owner, here or elsewhere,
-// looks at the cell at once, and at the tasks that came and went. It is a hint.
+// looks at the cell at once, and at the tasks that came and went. It is a hint. What went comes first:
+// the look may make a task of the same id anew.
 func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
+	if len(c.Removes) > 0 {
+		gone := make([]string, len(c.Removes))
+		for i, removed := range c.Removes {
+			gone[i] = removed.ID
+		}
+		r.tell(n, &shard.PendingGone{Ids: gone, Seq: stamp.Seq})
+	}
 	if len(c.Adds) > 0 {
 		made := make([]store.Entry, len(c.Adds))
 		for i, t := range c.Adds {
@@ -87,13 +95,6 @@ func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 		r.Pending(n, stamp.Seq, made...)
 	}
 	r.CellsChanged(n)
-	if len(c.Removes) > 0 {
-		gone := make([]string, len(c.Removes))
-		for i, removed := range c.Removes {
-			gone[i] = removed.ID
-		}
-		r.Deleted(n, gone...)
-	}
 }
 
 // ParcelsSent tells the owner of a shard, here or elsewhere, that a call put parcels into its

@@ -287,16 +287,17 @@ func (k *cellKeeper) wakeBy(at store.Millis) {
 	}
 }
 
-// report tells the others what a look did.
+// report tells the others what a look did. What it removed comes first: it may have made a task of
+// the same id anew, and one that is told of in vain is no harm.
 func (k *cellKeeper) report(m *cells.Outcome) {
+	if len(m.Removed) > 0 {
+		k.notifier.receive(&PendingGone{Ids: m.Removed})
+	}
 	for _, made := range m.Made {
 		if len(made.Fresh) > 0 {
 			k.notifier.becamePending(made.Seq, made.Fresh)
 		}
 		k.notifier.learn(made.Seq, made.Known)
-	}
-	if len(m.Removed) > 0 {
-		k.notifier.receive(&PendingGone{Ids: m.Removed})
 	}
 	if len(m.Cancelled) > 0 {
 		k.post(&CancelHolds{Holds: m.Cancelled})

@@ -29,7 +29,9 @@ func (n *notifier) receive(message any) {
 	case *PendingChanged:
 		n.becamePending(m.Seq, m.Tasks)
 	case *PendingGone:
-		n.tasks.Removed(m.Ids)
+		if m.Seq == 0 || !n.seqs.Overtaken(m.Seq) { // else they may be there again: the store says so when they are due
+			n.tasks.Removed(m.Ids)
+		}
 		n.tellGone(m.Ids)
 	case *PendingElsewhere:
 		n.learnPending(m)

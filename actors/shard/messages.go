@@ -137,7 +137,10 @@ type (
 	// DescribeShard comes from the node.
 	DescribeShard struct{ Reply chan fleet.OwnedShard }
 	// PendingGone comes from the node: tasks were deleted.
-	PendingGone struct{ Ids []string }
+	PendingGone struct {
+		Ids []string
+		Seq int64 // of the call, if tasks of these ids may be made anew; else 0
+	}
 	// LoadTick comes from the node: look ahead into the store.
 	LoadTick struct{}
 	// WatchTick comes from the node: look for what no timer knows.
