@@ -22,7 +22,7 @@ func (o operator) makeTopics(ctx context.Context) error {
 	return o.Nodes[0].Ask(func(c *client.Client) error {
 		for _, name := range plan.AllTopics() {
 			policy, e := o.policyOf(name)
-			if _, err := c.CreateTopic(ctx, name, policy); err != nil {
+			if err := o.create(ctx, c, name, policy); err != nil {
 				return fmt.Errorf("create topic %s: %w", name, err)
 			}
 			o.ledger.Append(e)
@@ -82,6 +82,20 @@ func (o operator) configure(ctx context.Context, c *client.Client, i int) error 
 // settings are what configure sets, in words.
 func settings(p client.Policy) string {
 	return fmt.Sprintf("keep %v, %d dead, ageing %d", *p.DoneRetention, *p.MaxDead, *p.PriorityAgeing)
+}
+
+// create creates a topic, and asks until a server is reached. One that was made by a call without an
+// answer is there then.
+func (o operator) create(ctx context.Context, c *client.Client, name string, policy client.Policy) error {
+	for asked := false; ; asked = true {
+		_, err := c.CreateTopic(ctx, name, policy)
+		switch {
+		case asked && errors.Is(err, client.ErrExists):
+			return nil
+		case !errors.Is(err, client.ErrUnavailable) && !errors.Is(err, client.ErrUnknown) || o.sleep(ctx, askAgain) != nil:
+			return err
+		}
+	}
 }
 
 // resume lets deliveries go on, and asks until it is answered.

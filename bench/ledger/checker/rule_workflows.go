@@ -93,7 +93,7 @@ func grownWhole(w *workflow) {
 		if ack == nil || s.making.Undo || s.making.Starts != w.latestStart() {
 			continue
 		}
-		if st := w.standing(s.making.Step, s.making.Copy); st == nil || !slices.Contains([]string{stepDone, stepUndone, stepUndoFailed}, st.State) {
+		if st := w.standing(s.making.Step, s.making.Copy); st == nil || !slices.Contains([]string{stepDone, stepUndoing, stepUndone, stepUndoFailed}, st.State) {
 			w.offend(Half, "%s was acked, and the workflow does not have it as done", s.making.Step)
 			return
 		}

@@ -144,6 +144,11 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			both(p)
 			p.flowStands(flowFailed, append(standing(stepUndone, "a"), standing("failed", "b")...)...)
 		}, Half},
+		{"acked, and about to be undone", func(p *tape) {
+			both(p)
+			p.stepOf(40, "b undo", undoOf("b"))
+			p.flowStands("undoing", append(standing(stepUndone, "b"), standing(stepUndoing, "a")...)...)
+		}, Stranded},
 		{"acked, and what it adds is not there", func(p *tape) {
 			p.submitted(ledger.Workflow{Steps: []ledger.Step{{Name: "a"}}})
 			p.stepBegun(10, "a", ledger.Making{Step: "a"})

@@ -32,6 +32,7 @@ const (
 // The words of the states of workflows and steps that the rules know.
 const (
 	stepDone       = "done"
+	stepUndoing    = "undoing"
 	stepUndone     = "undone"
 	stepUndoFailed = "undo_failed"
 	flowDone       = "done"
