@@ -56,9 +56,8 @@ type Commit struct {
 	Cancels []string // tasks that are asked to end, when they run
 	Send    []Parcel // appended to a box, which numbers them
 
-	Take     int64   // parcels of the in-box up to this number are forgotten
-	TakeFrom uint64  // the Stamp.Server that they were read from, of Wakes: another one forgets none; 0: any does
-	Drop     []int64 // parcels of the out-box that are forgotten
+	Take int64   // parcels of the in-box up to this number are forgotten
+	Drop []int64 // parcels of the out-box that are forgotten
 
 	Retention time.Duration // of the tasks of Acks, see Writer.Ack
 }

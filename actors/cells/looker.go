@@ -33,6 +33,7 @@ type Shard struct {
 type Tasks interface {
 	store.Reader
 	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
+	Info(ctx context.Context) (store.Info, error)
 }
 
 // Looker looks at the cells of a shard, one look at a time.
@@ -64,7 +65,7 @@ type Progress struct {
 
 	wakes    store.Wake // behind which a look into the lead goes on
 	forget   int64      // parcels up to this number are to be forgotten
-	from     uint64     // the server that said so, see store.Stamp
+	servers  uint64     // of store.Info, when this was so
 	crowdsAt store.Millis
 	lead     time.Duration // how far ahead runs are made
 

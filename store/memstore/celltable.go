@@ -13,9 +13,6 @@ func (m cellTable) Commit(ctx context.Context, s store.Shard, f *store.Fence, co
 	return batch(ctx, m.core, s, access{adds: true, fence: f}, commits, func(sh *shard, now clock, c store.Commit) store.CommitResult {
 		result := sh.check(&c)
 		if result.Status == store.OK {
-			if c.TakeFrom != 0 && c.TakeFrom != m.server {
-				c.Take = 0
-			}
 			sh.apply(&c, now)
 		}
 		return result
@@ -38,9 +35,7 @@ func (m cellTable) Wakes(ctx context.Context, s store.Shard, q store.WakeQuery) 
 	}
 	defer m.mu.Unlock()
 	sh := m.shard(s)
-	stamp := sh.stamp(m.now())
-	stamp.Server = m.server
-	return stamp, wakesIn(sh.cells.wakes, q.After, q.To, q.Limit), nil
+	return sh.stamp(m.now()), wakesIn(sh.cells.wakes, q.After, q.To, q.Limit), nil
 }
 
 // WakeHistogram implements store.Cells.

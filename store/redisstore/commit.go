@@ -28,7 +28,7 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 			}
 			return s.lua.commitOn
 		},
-		args: func(chunk []int, n count) (*args, error) { return commitArgs(s.conn, f, commits, chunk, n) },
+		args: func(chunk []int, n count) (*args, error) { return commitArgs(f, commits, chunk, n) },
 		take: func(chunk []int, r reply) {
 			for _, i := range chunk {
 				results[i] = store.CommitResult{Status: store.OK}
@@ -177,14 +177,10 @@ func inScripts(commits []store.Commit, slot []int) (all [][]int) {
 // commitEncoder builds the arguments of lua/change_commits.lua: pieces of each kind, and
 // which commit each is of.
 type commitEncoder struct {
-	*args   // the pieces
-	servers servers
-	of      []byte
-	counts  []uint16
+	*args  // the pieces
+	of     []byte
+	counts []uint16
 }
-
-// servers knows what only one of them has in its INFO.
-type servers interface{ OnlyServer(number uint64) string }
 
 // kind adds the pieces of a kind, of each commit of a chunk.
 func (e *commitEncoder) kind(chunk []int, add func(i int) (pieces int)) {
@@ -199,14 +195,14 @@ func (e *commitEncoder) kind(chunk []int, add func(i int) (pieces int)) {
 	e.counts = append(e.counts, uint16(total))
 }
 
-func commitArgs(servers servers, f *store.Fence, commits []store.Commit, chunk []int, n count) (*args, error) {
+func commitArgs(f *store.Fence, commits []store.Commit, chunk []int, n count) (*args, error) {
 	count, size := 0, 64
 	var tasks []*store.Task
 	for _, i := range chunk {
 		count, size = count+4*pieces(&commits[i]), size+commitSize(&commits[i])
 		tasks = append(tasks, commits[i].Adds...)
 	}
-	e := &commitEncoder{servers: servers, args: newArgs(count, size), counts: []uint16{uint16(len(chunk))}}
+	e := &commitEncoder{args: newArgs(count, size), counts: []uint16{uint16(len(chunk))}}
 	if err := e.pieces(commits, chunk); err != nil {
 		return nil, err
 	}
@@ -321,7 +317,6 @@ func (e *commitEncoder) boxes(commits []store.Commit, chunk []int) {
 			return 0
 		}
 		e.int(commits[i].Take)
-		e.str(e.servers.OnlyServer(commits[i].TakeFrom))
 		return 1
 	})
 	e.kind(chunk, func(i int) int {

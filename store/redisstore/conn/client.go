@@ -79,19 +79,6 @@ func (c *Client) Server(ctx context.Context, key string) uint64 {
 	return c.nodes.ids.of(node.Options().Addr)
 }
 
-// OnlyServer returns what a script finds in its INFO only at a server that Server named: empty,
-// which is anywhere, for 0 and for one that does not say who it is.
-func (c *Client) OnlyServer(number uint64) string {
-	if number == 0 {
-		return ""
-	}
-	id, known := c.nodes.ids.runID(number)
-	if known && id == "" {
-		return ""
-	}
-	return "run_id:" + cmp.Or(id, "of a server that is gone")
-}
-
 // IsCluster reports whether the servers are a cluster.
 func (c *Client) IsCluster() bool { return c.nodes.cluster != nil }
 

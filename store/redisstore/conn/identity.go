@@ -21,17 +21,11 @@ type identities struct {
 	changes atomic.Uint64
 
 	mu sync.Mutex
-	by map[string]identity // guarded by mu; one that sentinels name has the address ""
-}
-
-// identity is which process a server is.
-type identity struct {
-	number uint64
-	runID  string // of which the number is; empty: it does not say
+	by map[string]uint64 // guarded by mu; one that sentinels name has the address ""
 }
 
 func newIdentities(log *slog.Logger) *identities {
-	return &identities{log: log, by: make(map[string]identity)}
+	return &identities{log: log, by: make(map[string]uint64)}
 }
 
 // greet returns what a client of a server does with a new connection. A server that does not
@@ -49,19 +43,19 @@ func (s *identities) greet(addr string) func(context.Context, *redis.Conn) error
 }
 
 // identityIn is the identity of the process that an INFO is of.
-func identityIn(info string) identity {
+func identityIn(info string) uint64 {
 	for line := range strings.Lines(info) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok {
 			h := fnv.New64a()
 			_, _ = h.Write([]byte(id))
-			return identity{h.Sum64(), id}
+			return h.Sum64()
 		}
 	}
-	return identity{number: rand.Uint64()}
+	return rand.Uint64()
 }
 
 // is records who a server is.
-func (s *identities) is(addr string, id identity) {
+func (s *identities) is(addr string, id uint64) {
 	s.mu.Lock()
 	was := s.by[addr]
 	s.by[addr] = id
@@ -70,7 +64,7 @@ func (s *identities) is(addr string, id identity) {
 		return
 	}
 	s.changes.Add(1)
-	if was.number != 0 {
+	if was != 0 {
 		s.log.Warn("redis restarted, or another took over: what it answered last may be lost", "addr", addr)
 	}
 }
@@ -79,18 +73,5 @@ func (s *identities) is(addr string, id identity) {
 func (s *identities) of(addr string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.by[addr].number
-}
-
-// runID returns the run id of a server, empty if it does not say; false when no server is known by
-// that number.
-func (s *identities) runID(number uint64) (string, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range s.by {
-		if id.number == number {
-			return id.runID, true
-		}
-	}
-	return "", false
+	return s.by[addr]
 }

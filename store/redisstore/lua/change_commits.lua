@@ -15,8 +15,7 @@
 --         cancel  id
 --         add     id, due ms, record, cell that it tells or empty
 --         send    1 for the in-box or 2 for the out-box, and the parcel as parcel.go has it
---         take    number, what only the server that is to do it has in its INFO, or empty
---         drop    number
+--         take, drop  number
 --       No cell and no task is in two commits, nor twice among the pieces of a kind of one.
 --
 -- returns {us, seq, inbox, pended, odd}, -1 fenced, or -2 the shard is another topic's; a
@@ -55,7 +54,7 @@ local cancel_at = remove_at + 2 * removes
 local add_at = cancel_at + cancels
 local send_at = add_at + 4 * adds
 local take_at = send_at + sends
-local drop_at = take_at + 2 * takes
+local drop_at = take_at + takes
 local function commit_of(piece)
   local high, low = byte(of, 2 * piece - 1, 2 * piece)
   return 256 * high + low
@@ -325,10 +324,7 @@ post()
 piece = piece + sends
 local taken = 0
 for i = 1, takes do
-  local number, server = ARGV[take_at + 2 * i - 2] + 0, ARGV[take_at + 2 * i - 1]
-  if number > taken and not bad[commit_of(piece + i)] and (server == '' or string.find(redis.call('INFO', 'server'), server, 1, true)) then
-    taken = number
-  end
+  if not bad[commit_of(piece + i)] then taken = math.max(taken, ARGV[take_at + i - 1] + 0) end
 end
 taken = math.min(taken, inbox)
 if takes > 0 and taken > (tonumber(redis.call('HGET', OWNER, 'taken') or 0) or 0) then
