@@ -1,11 +1,15 @@
 package redisstore_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore"
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
 
@@ -84,6 +88,41 @@ func TestSessionFindsARestartedServer(t *testing.T) {
 	})
 	if info, err := s.Info(t.Context()); err != nil || info.Servers == was.servers {
 		t.Fatalf("servers are %d after the restart, as before: %v", info.Servers, err)
+	}
+}
+
+// TestSessionDoesNotSayWhereShardsAre: sessions are renewed on a connection of their own. That it
+// came to another server must not pass for that of the others: what these read is of the old one.
+func TestSessionDoesNotSayWhereShardsAre(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	was, err := look(t, s)
+	noError(t, err)
+	server.Kill()
+	server.Restart()
+	s.session.Begin = false
+	eventually(t, "a renewal", func() error {
+		_, err := s.RenewSession(t.Context(), s.session)
+		return err
+	})
+	if now, err := look(t, s); err != nil || now.server != was.server {
+		t.Fatalf("the first answer since the restart is said to be of server %d, want %d, the one that was asked: %v", now.server, was.server, err)
+	}
+	if now, err := look(t, s); err != nil || now.server == was.server {
+		t.Fatalf("the second answer is said to be of server %d, as before: %v", now.server, err)
+	}
+}
+
+// TestSentinelsAreNoServers: the library greets the sentinels that it asks, too.
+func TestSentinelsAreNoServers(t *testing.T) {
+	set := redistest.StartSentinel(t)
+	var said bytes.Buffer
+	s, err := redisstore.Open(t.Context(), redisstore.Config{URL: set.URL()}, slog.New(slog.NewTextHandler(&said, nil)))
+	noError(t, err)
+	claim(t, s)
+	noError(t, s.Close())
+	if strings.Contains(said.String(), "another took over") {
+		t.Errorf("a primary that stays was said to be another one:\n%s", &said)
 	}
 }
 

@@ -38,8 +38,8 @@ func Open(ctx context.Context, cfg Config, typeOf func(key string) string, log *
 	if err != nil {
 		return nil, err
 	}
-	ids := newIdentities(log)
-	c := &Client{nodes: connect(cfg, t.copy(), ids), apart: connectOnce(cfg, t, ids), wait: w, typeOf: typeOf}
+	silent := slog.New(slog.DiscardHandler) // the other clients come to the same servers
+	c := &Client{nodes: connect(cfg, t.copy(), newIdentities(log)), apart: connectOnce(cfg, t, newIdentities(silent)), wait: w, typeOf: typeOf}
 	c.checker = &checker{nodes: c.nodes, wait: w, allowVolatile: cfg.AllowVolatile, log: log}
 	if err := c.checker.first(ctx); err != nil {
 		return nil, errors.Join(err, c.closeAll())
@@ -62,7 +62,7 @@ func (c *Client) closeAll() error { return errors.Join(c.nodes.close(), c.apart.
 func (c *Client) Info() store.Info {
 	info := *c.checker.info.Load()
 	info.ManyClocks = c.IsCluster()
-	info.Servers = c.nodes.ids.changes.Load()
+	info.Servers = c.nodes.ids.changes.Load() + c.apart.ids.changes.Load()
 	return info
 }
 

@@ -13,23 +13,32 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// identities knows which process each server is, by its address: one that was restarted, or
-// took over, is another, and may not have what was answered before. Every new connection
-// asks, so nothing is asked while the servers stay. It is safe for concurrent use.
+// identities knows which process each server is that some clients are connected to, by its
+// address: one that was restarted, or took over, is another, and may not have what was answered
+// before. Every new connection asks, so nothing is asked while the servers stay. Clients that
+// come to another server by themselves have identities of their own: what one knows of says
+// nothing of where the other still is. It is safe for concurrent use.
 type identities struct {
 	log     *slog.Logger
 	changes atomic.Uint64
 
 	mu sync.Mutex
-	by map[string]uint64 // guarded by mu; one that sentinels name has the address ""
+	by map[string]server // guarded by mu; one that sentinels name has the address ""
+}
+
+// server is a process, as clients have come to it: one that they left and came back to has
+// another number. They may have read what it did not have meanwhile.
+type server struct {
+	process uint64
+	number  uint64 // never 0
 }
 
 func newIdentities(log *slog.Logger) *identities {
-	return &identities{log: log, by: make(map[string]uint64)}
+	return &identities{log: log, by: make(map[string]server)}
 }
 
 // greet returns what a client of a server does with a new connection. A server that does not
-// say who it is counts as another one.
+// say who it is counts as another one, and a sentinel, whom the library greets too, as none.
 func (s *identities) greet(addr string) func(context.Context, *redis.Conn) error {
 	return func(ctx context.Context, c *redis.Conn) error {
 		info, err := c.Info(ctx, "server").Result()
@@ -37,34 +46,45 @@ func (s *identities) greet(addr string) func(context.Context, *redis.Conn) error
 		if err != nil && !errors.As(err, &refused) {
 			return err
 		}
-		s.is(addr, identityIn(info))
+		if inInfo(info, "redis_mode") != "sentinel" {
+			s.is(addr, process(info))
+		}
 		return nil
 	}
 }
 
-// identityIn is the identity of the process that an INFO is of.
-func identityIn(info string) uint64 {
-	for line := range strings.Lines(info) {
-		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok {
-			h := fnv.New64a()
-			_, _ = h.Write([]byte(id))
-			return h.Sum64()
-		}
+// process is which process an INFO is of.
+func process(info string) uint64 {
+	id := inInfo(info, "run_id")
+	if id == "" {
+		return rand.Uint64()
 	}
-	return rand.Uint64()
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return h.Sum64()
 }
 
-// is records who a server is.
-func (s *identities) is(addr string, id uint64) {
+// inInfo returns what an INFO says of something; empty: nothing.
+func inInfo(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// is records which process a server is.
+func (s *identities) is(addr string, process uint64) {
 	s.mu.Lock()
-	was := s.by[addr]
-	s.by[addr] = id
-	s.mu.Unlock()
-	if was == id {
+	was, known := s.by[addr]
+	if known && was.process == process {
+		s.mu.Unlock()
 		return
 	}
-	s.changes.Add(1)
-	if was != 0 {
+	s.by[addr] = server{process: process, number: s.changes.Add(1)}
+	s.mu.Unlock()
+	if known {
 		s.log.Warn("redis restarted, or another took over: what it answered last may be lost", "addr", addr)
 	}
 }
@@ -73,5 +93,5 @@ func (s *identities) is(addr string, id uint64) {
 func (s *identities) of(addr string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.by[addr]
+	return s.by[addr].number
 }
