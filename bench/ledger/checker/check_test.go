@@ -600,6 +600,29 @@ func TestClockSetBackExcusesWhatWasDueBefore(t *testing.T) {
 	}
 }
 
+// TestClockSetBackExcusesWhatWasMade is the same for a task of which nothing is known but that it
+// was delivered: a schedule made it.
+func TestClockSetBackExcusesWhatWasMade(t *testing.T) {
+	for _, test := range []struct {
+		due  int64
+		want int
+	}{{480, 0}, {530, 1}} {
+		p := &tape{}
+		for ms := int64(0); ms < 1000; ms += 10 {
+			now := epoch + ms
+			if ms > 500 {
+				now -= 3_600_000
+			}
+			p.at(ms).put(ledger.Event{Kind: ledger.Clock, StoreNow: now, Took: millisecond})
+		}
+		p.at(1).diaryOf(every200())
+		p.at(535).begun(test.due)
+		if v := p.verdict(Rules{}); v.Counts[Early] != test.want || v.Counts[Premature] != test.want {
+			t.Errorf("due at %d: early %d, premature %d, want %d", test.due, v.Counts[Early], v.Counts[Premature], test.want)
+		}
+	}
+}
+
 // TestPhasesTellFaultsFromCalm delivers one task a step, except for a while after a
 // fault.
 func TestPhasesTellFaultsFromCalm(t *testing.T) {

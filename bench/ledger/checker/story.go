@@ -129,6 +129,18 @@ func (s *story) sort() {
 // begin is the monotonic time of the first thing that is known.
 func (s *story) begin() int64 { return s.events[0].Mono }
 
+// since is from when on it may have been held. Of a task that ddq itself made the first that is
+// known is that a worker got it, which is some time after it was held.
+func (s *story) since() int64 {
+	if s.made() {
+		return s.begin() - underway
+	}
+	return s.begin()
+}
+
+// underway is how long, in ns, a delivery is on its way at most, about.
+const underway = 5000 * millisecond
+
 // mayBeRepeated reports whether the store may have made an edit more than once, each time
 // with another version. One that asks for a version it makes once.
 func (o *op) mayBeRepeated() bool {
