@@ -60,6 +60,11 @@ type Commit struct {
 	Drop []int64 // parcels of the out-box that are forgotten
 
 	Retention time.Duration // of the tasks of Acks, see Writer.Ack
+
+	// From is the Stamp.Server, of Wakes, that what the commit follows from was read from; 0: any.
+	// Should another one get the call, it makes none of its commits, ErrAnotherServer: there the
+	// numbers of parcels and cells may be others'. All commits of a call have the same.
+	From uint64
 }
 
 // Put changes one cell. A cell without a body is deleted.

@@ -28,6 +28,10 @@ var (
 	// effect. Repeating it with the same arguments is safe.
 	ErrUnknown = errors.New("outcome unknown")
 
+	// ErrAnotherServer means that what a call follows from was read from another server than the
+	// one that got it, and that nothing was done. See Commit.From.
+	ErrAnotherServer = errors.New("another server answers than was read from")
+
 	// ErrFull means that the store has no room (memory or disk) and nothing was done.
 	ErrFull = errors.New("store is full")
 

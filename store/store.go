@@ -40,7 +40,7 @@ type Stamp struct {
 
 	// Server tells the server that answered from others: it is another number once the
 	// server was restarted, or another took over. Then what was answered before may be
-	// lost. Claim, Counts and Stats say it; 0: not known, or all is in one process.
+	// lost. Claim, Counts, Stats and Wakes say it; 0: not known, or all is in one process.
 	Server uint64
 }
 

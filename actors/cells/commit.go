@@ -2,8 +2,6 @@ package cells
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
@@ -182,26 +180,18 @@ func (l *look) count(k *schedule.Kept) {
 	}
 }
 
-// commitAll commits, and repeats that while it is not known what became of it. Making room in
-// the in-box is not repeated: a store that was set back meanwhile may have given the numbers
-// that are forgotten to parcels that nobody has taken.
+// commitAll commits, and repeats that while it is not known what became of it. The shard's own
+// cells are those that the look has read: another server changes none of its own by them.
 func (l *look) commitAll(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (stamp store.Stamp, results []store.CommitResult, err error) {
-	repeated, err := l.Resolve(ctx, func() (err error) {
-		stamp, results, err = l.Store.Commit(ctx, s.For(l.Topic.Life), f, commits)
-		if errors.Is(err, store.ErrUnknown) {
-			commits = takingNothing(commits)
+	if s == l.ID {
+		for i := range commits {
+			commits[i].From = l.Progress.from
 		}
+	}
+	repeated, err := l.Resolve(ctx, func() error {
+		stamp, results, err = l.Store.Commit(ctx, s.For(l.Topic.Life), f, commits)
 		return err
 	})
 	l.out.Repeated = l.out.Repeated || repeated
 	return stamp, results, err
-}
-
-// takingNothing returns commits without what makes room in the in-box.
-func takingNothing(commits []store.Commit) []store.Commit {
-	rest := slices.Clone(commits)
-	for i := range rest {
-		rest[i].Take = 0
-	}
-	return rest
 }

@@ -115,7 +115,7 @@ func (l *look) stepFlow(ctx context.Context, f *flow, at *access.Loaded) (flowSt
 	if !workflow.Changes(&c, f.header) {
 		c = store.Commit{}
 	} else {
-		c.Take = l.taken(ctx, l.Progress.Taken) // these are with their cells: so a full store sees that it carries on
+		c.Take = l.Progress.Taken // these are with their cells: so a full store sees that it carries on
 	}
 	step.commit = c
 	return step, nil

@@ -43,10 +43,6 @@ type look struct {
 }
 
 func (l *look) run(ctx context.Context) *Outcome {
-	if now := l.servers(ctx); now != l.Progress.servers {
-		l.Progress = l.Progress.over()
-		l.Progress.servers = now
-	}
 	l.out.Began, l.out.Progress = l.Now(), l.Progress
 	if l.out.Err = l.read(ctx); l.out.Err == nil {
 		l.out.Err = l.keep(ctx)
@@ -70,34 +66,20 @@ func (l *look) run(ctx context.Context) *Outcome {
 	return &l.out
 }
 
-// servers is which servers the store has: another number once one may have been set back. A store
-// that cannot say is asked for nothing else.
-func (l *look) servers(ctx context.Context) uint64 {
-	info, err := l.Tasks.Info(ctx)
-	if err != nil {
-		return l.Progress.servers
-	}
-	return info.Servers
-}
-
-// taken is up to which parcel the in-box may be forgotten of those that are with their cells: of a
-// store that may have been set back since, none. It has given the numbers to others, or has undone
-// that they were taken.
-func (l *look) taken(ctx context.Context, number int64) int64 {
-	if l.servers(ctx) != l.Progress.servers {
-		return 0
-	}
-	return number
-}
-
 // read finds the cells to look at.
 func (l *look) read(ctx context.Context) (err error) {
 	to := l.Now().Add(l.Progress.leadOf() - schedule.Lead)
-	var stamp store.Stamp
-	if stamp, l.wakes, err = l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: l.Progress.wakes, To: to, Limit: batch}); err != nil {
+	stamp, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: l.Progress.wakes, To: to, Limit: batch})
+	if another := l.Progress.from != 0 && l.Progress.from != stamp.Server; another && err == nil { // it may have been set back
+		l.Progress = l.Progress.over()
+		l.out.Progress = l.Progress
+		stamp, wakes, err = l.Store.Wakes(ctx, l.ID, store.WakeQuery{To: to, Limit: batch})
+	}
+	if err != nil {
 		return err
 	}
-	l.out.Progress.Heard = stamp.In
+	l.wakes, l.out.Progress.Heard = wakes, stamp.In
+	l.Progress.from, l.out.Progress.from = stamp.Server, stamp.Server
 	l.asOf = min(l.out.Began, store.Millis(stamp.Now.UnixMilli())) // the clock here may be ahead of the store's
 	if stamp.In > l.Progress.Taken {
 		if err = l.readParcels(ctx); err != nil {
@@ -192,8 +174,8 @@ func (l *look) keep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if take := l.taken(ctx, l.Progress.forget); take > 0 {
-			commits = append(commits, store.Commit{Take: take})
+		if l.Progress.forget > 0 {
+			commits = append(commits, store.Commit{Take: l.Progress.forget})
 		}
 		if len(commits) == 0 {
 			return nil

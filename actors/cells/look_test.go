@@ -315,6 +315,32 @@ func TestAParcelThatReturnsChangesNothing(t *testing.T) {
 	})
 }
 
+// A store may be set back between what a look reads and what it commits.
+func TestAStoreThatIsSetBackMeanwhileKeepsItsParcels(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("minutely")
+		time.Sleep(time.Minute)
+		r.ack(runs(r.look())[0])
+		was := r.db.Clone()
+		if out := r.look(); out.Err != nil || out.Progress.Taken == 0 {
+			t.Fatalf("%+v", out)
+		}
+		restored := false
+		r.failing.before = func() { r.db.Restore(was); restored = true }
+		if out := r.look(); !restored || !errors.Is(out.Err, store.ErrAnotherServer) {
+			t.Errorf("set back: %v, and %+v", restored, out)
+		}
+		for range 3 {
+			if out := r.look(); out.Err != nil {
+				t.Errorf("%+v", out)
+			}
+		}
+		if s := r.schedule("minutely"); s.Totals[schedule.Done] != 1 {
+			t.Errorf("the end of the run was told, and counts %v", s.Totals)
+		}
+	})
+}
+
 // A store that was set back has parcels again that were taken, and gives the numbers of others to
 // new ones: neither is forgotten before a cell has it.
 func TestAStoreThatWasSetBackKeepsItsParcels(t *testing.T) {

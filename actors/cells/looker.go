@@ -33,7 +33,6 @@ type Shard struct {
 type Tasks interface {
 	store.Reader
 	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
-	Info(ctx context.Context) (store.Info, error)
 }
 
 // Looker looks at the cells of a shard, one look at a time.
@@ -65,7 +64,7 @@ type Progress struct {
 
 	wakes    store.Wake // behind which a look into the lead goes on
 	forget   int64      // parcels up to this number are to be forgotten
-	servers  uint64     // of store.Info, when this was so
+	from     uint64     // the server that says so, see store.Stamp; no other makes what follows from it
 	crowdsAt store.Millis
 	lead     time.Duration // how far ahead runs are made
 

@@ -340,7 +340,7 @@ const warnPause = time.Minute
 // warn tells of what is wrong with this shard alone. That the store is away or full is
 // told by others, once for all shards.
 func (c *claimer) warn(err error) {
-	for _, common := range []error{store.ErrUnavailable, store.ErrUnknown, store.ErrFull, store.ErrClosed, context.DeadlineExceeded} {
+	for _, common := range []error{store.ErrUnavailable, store.ErrUnknown, store.ErrAnotherServer, store.ErrFull, store.ErrClosed, context.DeadlineExceeded} {
 		if errors.Is(err, common) {
 			return
 		}

@@ -10,6 +10,9 @@ import (
 
 // Commit implements store.Cells.
 func (m cellTable) Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
+	if len(commits) > 0 && commits[0].From != 0 && commits[0].From != m.serves() {
+		return store.Stamp{}, nil, store.ErrAnotherServer
+	}
 	return batch(ctx, m.core, s, access{adds: true, fence: f}, commits, func(sh *shard, now clock, c store.Commit) store.CommitResult {
 		result := sh.check(&c)
 		if result.Status == store.OK {
@@ -17,6 +20,13 @@ func (m cellTable) Commit(ctx context.Context, s store.Shard, f *store.Fence, co
 		}
 		return result
 	})
+}
+
+// serves is the number of the server that the store would be, see Restore.
+func (m cellTable) serves() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.server
 }
 
 // Cells implements store.Cells.
@@ -35,7 +45,9 @@ func (m cellTable) Wakes(ctx context.Context, s store.Shard, q store.WakeQuery) 
 	}
 	defer m.mu.Unlock()
 	sh := m.shard(s)
-	return sh.stamp(m.now()), wakesIn(sh.cells.wakes, q.After, q.To, q.Limit), nil
+	stamp := sh.stamp(m.now())
+	stamp.Server = m.server
+	return stamp, wakesIn(sh.cells.wakes, q.After, q.To, q.Limit), nil
 }
 
 // WakeHistogram implements store.Cells.

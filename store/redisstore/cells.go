@@ -146,6 +146,7 @@ func (s *cells) Wakes(ctx context.Context, shard store.Shard, q store.WakeQuery)
 	a.str(string(q.After.ID))
 	a.int(int64(min(q.To, maxScore)))
 	a.int(int64(max(q.Limit, 0)))
+	server := s.conn.Server(ctx, s.keys(shard)[ownerKey])
 	v, err := s.conn.Run(ctx, s.lua.wakes, s.keys(shard).pick(ownerKey, wakesKey), a.values())
 	if err != nil {
 		return store.Stamp{}, nil, conn.ReadError("wakes", err)
@@ -162,6 +163,7 @@ func (s *cells) Wakes(ctx context.Context, shard store.Shard, q store.WakeQuery)
 		}
 		wakes = append(wakes, store.Wake{At: at, ID: store.CellID(flat[0])})
 	}
+	r.Server = server
 	return r.Stamp, wakes, nil
 }
 

@@ -19,6 +19,10 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 	if err := checkCommits(commits); err != nil {
 		return store.Stamp{}, nil, err
 	}
+	only, err := s.onlyServer(commits)
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
 	stamp, err := s.batch(ctx, call{
 		what: "commit", shard: shard, parts: 1, pends: true, adds: true, fence: f,
 		groups: commitChunks(commits),
@@ -28,7 +32,13 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 			}
 			return s.lua.commitOn
 		},
-		args: func(chunk []int, n count) (*args, error) { return commitArgs(f, commits, chunk, n) },
+		args: func(chunk []int, n count) (*args, error) {
+			a, err := commitArgs(f, commits, chunk, n)
+			if err == nil {
+				a.str(only)
+			}
+			return a, err
+		},
 		take: func(chunk []int, r reply) {
 			for _, i := range chunk {
 				results[i] = store.CommitResult{Status: store.OK}
@@ -42,6 +52,18 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 		return store.Stamp{}, nil, err
 	}
 	return stamp, results, nil
+}
+
+// onlyServer is what only the server has in its INFO that commits are to be made by; empty: any may.
+func (s *cells) onlyServer(commits []store.Commit) (string, error) {
+	if len(commits) == 0 || commits[0].From == 0 {
+		return "", nil
+	}
+	only, there := s.conn.OnlyServer(commits[0].From)
+	if !there {
+		return "", store.ErrAnotherServer
+	}
+	return only, nil
 }
 
 // checkCommits refuses what one script cannot do: Lua takes about 8,000 values in one call.

@@ -40,6 +40,8 @@ func parseReply(v any, parts int) (reply, error) {
 		return reply{}, store.ErrFenced
 	case -2:
 		return reply{}, store.ErrSealed
+	case -3:
+		return reply{}, store.ErrAnotherServer
 	}
 	all := list(v)
 	if len(all) < parts+3 {

@@ -73,6 +73,32 @@ func TestRestartedServerIsAnother(t *testing.T) {
 	awaitAnother(t, s, was)
 }
 
+// TestCommitIsForTheServerThatWasRead has the first command at a server that took over be what
+// follows from the one before.
+func TestCommitIsForTheServerThatWasRead(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	_, _, err := s.Commit(t.Context(), s.shard, &s.fence, []store.Commit{{Send: []store.Parcel{{To: "sdaily", Body: []byte("x")}}}})
+	noError(t, err)
+	before, _, err := s.Wakes(t.Context(), s.shard, store.WakeQuery{Limit: 1})
+	noError(t, err)
+	server.Kill()
+	server.Restart()
+	for _, why := range []string{"it is another one", "it is known to be"} {
+		_, _, err := s.Commit(t.Context(), s.shard, &s.fence, []store.Commit{{Take: before.In, From: before.Server}})
+		if !errors.Is(err, store.ErrAnotherServer) {
+			t.Errorf("%s: %v, want %v", why, err, store.ErrAnotherServer)
+		}
+	}
+	after, _, err := s.Wakes(t.Context(), s.shard, store.WakeQuery{Limit: 1})
+	noError(t, err)
+	if parcels, err := s.Parcels(t.Context(), s.shard, store.InBox, 0, 10); err != nil || len(parcels) != 1 {
+		t.Errorf("%d parcels are there, want 1: %v", len(parcels), err)
+	}
+	_, _, err = s.Commit(t.Context(), s.shard, &s.fence, []store.Commit{{Take: after.In, From: after.Server}})
+	noError(t, err)
+}
+
 // TestSessionFindsARestartedServer is of a node at rest: nothing else is asked.
 func TestSessionFindsARestartedServer(t *testing.T) {
 	server := redistest.Start(t)

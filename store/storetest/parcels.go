@@ -253,7 +253,12 @@ func boxesInOrder(f *cellFixture) {
 	left := f.parcels(store.OutBox)
 	equal(f.fixture, "parcels that are left", len(left), 3)
 	equal(f.fixture, "second that is left", left[1].Number, out[2].Number)
-	f.commit(store.OK, store.Commit{Take: in[9].Number})
+	if stamp.Server != 0 {
+		_, _, err := f.cells.Commit(f.ctx, f.shard, &f.fence, []store.Commit{{Take: in[9].Number, From: stamp.Server + 1}})
+		f.refused("commit by what another server had", err, store.ErrAnotherServer)
+		equal(f.fixture, "parcels that are left", len(f.parcels(store.InBox)), 3)
+	}
+	f.commit(store.OK, store.Commit{Take: in[9].Number, From: stamp.Server})
 	equal(f.fixture, "parcels that are left", len(f.parcels(store.InBox)), 0)
 	f.commit(store.OK, store.Commit{Send: []store.Parcel{{To: "sa", Body: []byte("x")}}})
 	if next := f.parcels(store.InBox)[0].Number; next <= in[9].Number {

@@ -79,6 +79,16 @@ func (c *Client) Server(ctx context.Context, key string) uint64 {
 	return c.nodes.ids.of(node.Options().Addr)
 }
 
+// OnlyServer returns what only a server has in its INFO that Server named; empty: it does not say
+// who it is. False: it is not there any more.
+func (c *Client) OnlyServer(number uint64) (string, bool) {
+	id, there := c.nodes.ids.runID(number)
+	if !there || id == "" {
+		return "", there
+	}
+	return runID + ":" + id, true
+}
+
 // IsCluster reports whether the servers are a cluster.
 func (c *Client) IsCluster() bool { return c.nodes.cluster != nil }
 

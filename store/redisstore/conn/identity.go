@@ -3,9 +3,7 @@ package conn
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,9 +27,12 @@ type identities struct {
 // server is a process, as clients have come to it: one that they left and came back to has
 // another number. They may have read what it did not have meanwhile.
 type server struct {
-	process uint64
-	number  uint64 // never 0
+	runID  string // empty: it does not say
+	number uint64 // never 0
 }
+
+// runID is what INFO calls the id of a process.
+const runID = "run_id"
 
 func newIdentities(log *slog.Logger) *identities {
 	return &identities{log: log, by: make(map[string]server)}
@@ -47,21 +48,10 @@ func (s *identities) greet(addr string) func(context.Context, *redis.Conn) error
 			return err
 		}
 		if inInfo(info, "redis_mode") != "sentinel" {
-			s.is(addr, process(info))
+			s.is(addr, inInfo(info, runID))
 		}
 		return nil
 	}
-}
-
-// process is which process an INFO is of.
-func process(info string) uint64 {
-	id := inInfo(info, "run_id")
-	if id == "" {
-		return rand.Uint64()
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
-	return h.Sum64()
 }
 
 // inInfo returns what an INFO says of something; empty: nothing.
@@ -75,14 +65,14 @@ func inInfo(info, name string) string {
 }
 
 // is records which process a server is.
-func (s *identities) is(addr string, process uint64) {
+func (s *identities) is(addr, id string) {
 	s.mu.Lock()
 	was, known := s.by[addr]
-	if known && was.process == process {
+	if known && was.runID == id && id != "" {
 		s.mu.Unlock()
 		return
 	}
-	s.by[addr] = server{process: process, number: s.changes.Add(1)}
+	s.by[addr] = server{runID: id, number: s.changes.Add(1)}
 	s.mu.Unlock()
 	if known {
 		s.log.Warn("redis restarted, or another took over: what it answered last may be lost", "addr", addr)
@@ -94,4 +84,16 @@ func (s *identities) of(addr string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.by[addr].number
+}
+
+// runID returns the run id of a server; false when clients have left it.
+func (s *identities) runID(number uint64) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.by {
+		if at.number == number {
+			return at.runID, true
+		}
+	}
+	return "", false
 }

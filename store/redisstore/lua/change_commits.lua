@@ -16,15 +16,18 @@
 --         add     id, due ms, record, cell that it tells or empty
 --         send    1 for the in-box or 2 for the out-box, and the parcel as parcel.go has it
 --         take, drop  number
+--       and at the end what only the server has in its INFO that may make them, or empty
 --       No cell and no task is in two commits, nor twice among the pieces of a kind of one.
 --
--- returns {us, seq, inbox, pended, odd}, -1 fenced, or -2 the shard is another topic's; a
---   commit that is not odd was made
+-- returns {us, seq, inbox, pended, odd}, -1 fenced, -2 the shard is another topic's, or -3 this is
+--   another server; a commit that is not odd was made
 --   odd  {position, status, id, cell}: stale (of a cell, and as it is stored, or false),
 --        hold lost, no cell, wrong state, conflict (of a task), closed
 
 if ARGV[1] ~= '' and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include admit.lua
+local only = table.remove(ARGV)
+if only ~= '' and not string.find(redis.call('INFO', 'server'), only, 1, true) then return -3 end
 local kept = owner[8]
 -- include log.lua
 owner[8] = owner[8] or '0'
