@@ -22,6 +22,10 @@ func BenchmarkCommit(b *testing.B) {
 	s.shard.Life = 7 // as nodes add
 	fillCells(b, s, 100_000)
 	ctx := context.Background()
+	stamp, _, err := s.Wakes(ctx, s.shard, store.WakeQuery{Limit: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for _, n := range []int{1, 16, 128} {
 		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
 			spent := map[string]float64{}
@@ -45,7 +49,7 @@ func BenchmarkCommit(b *testing.B) {
 					cell := benchCell(i)
 					task.Tells = cell.ID
 					cell.Wake += store.Millis(versions)
-					commits[i] = store.Commit{Puts: []store.Put{{Cell: cell, If: versions}}, Adds: []*store.Task{task}}
+					commits[i] = store.Commit{Puts: []store.Put{{Cell: cell, If: versions}}, Adds: []*store.Task{task}, From: stamp.Server}
 				}
 				run("commit", func() {
 					_, results, err := s.Commit(ctx, s.shard, &s.fence, commits)

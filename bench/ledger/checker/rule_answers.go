@@ -21,7 +21,7 @@ func answers(t *task) {
 				if o.answer.Reason == ledger.Running {
 					from -= heldAhead
 				}
-				if t.clock.Upper(t.since(), o.answer) < from {
+				if t.clock.Upper(heldSince(t.story), o.answer) < from {
 					t.offend(Wrong, "%s said that it was delivered, before it was due", o.Op)
 				}
 			case o.did() && o.Op != ledger.Cancel && o.Op != ledger.Wait && o.Op != ledger.Drop:

@@ -10,7 +10,7 @@ import (
 // the delay of a nack.
 func early(t *task) {
 	for _, d := range t.deliveries {
-		now := t.clock.Upper(t.since(), d.Event)
+		now := t.clock.Upper(heldSince(t.story), d.Event)
 		if due := max(t.earliest, d.Due); now < due {
 			t.offend(Early, "attempt %d at least %d ms before it was due", d.Attempt, due-now)
 			return

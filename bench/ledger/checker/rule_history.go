@@ -36,7 +36,7 @@ func (t *task) written(d *delivery) bool {
 			own = append(own, a)
 		}
 	}
-	if !slices.ContainsFunc(own, func(a *ledger.Attempt) bool { return a.Started <= t.clock.Upper(t.since(), d.Event) }) {
+	if !slices.ContainsFunc(own, func(a *ledger.Attempt) bool { return a.Started <= t.clock.Upper(heldSince(t.story), d.Event) }) {
 		t.offend(Wrong, "attempt %d of %s is not in the history", d.Attempt, d.Client)
 		return false
 	}

@@ -5,7 +5,7 @@ func premature(s *schedule) {
 	for _, run := range s.runs {
 		t := s.task(run)
 		for _, d := range run.deliveries {
-			if now := s.clock.Upper(run.since(), d.Event); now < run.occurrence {
+			if now := s.clock.Upper(heldSince(run), d.Event); now < run.occurrence {
 				s.offend(Premature, "a worker had the run of %s at least %d ms before", clockTime(run.occurrence), run.occurrence-now)
 				return
 			}

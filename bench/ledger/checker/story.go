@@ -129,9 +129,9 @@ func (s *story) sort() {
 // begin is the monotonic time of the first thing that is known.
 func (s *story) begin() int64 { return s.events[0].Mono }
 
-// since is from when on it may have been held. Of a task that ddq itself made the first that is
-// known is that a worker got it, which is some time after it was held.
-func (s *story) since() int64 {
+// heldSince is from when on a task may have been held. Of one that ddq itself made the first that
+// is known is that a worker got it, which is some time after it was held.
+func heldSince(s *story) int64 {
 	if s.made() {
 		return s.begin() - underway
 	}
