@@ -37,6 +37,10 @@ type generated interface {
 	Reset()
 }
 
+// Emptied has a message unmarshaled into Message without emptying it: whoever reads one after the
+// other into it has done that, and kept the memory of what is in it.
+type Emptied struct{ Message generated }
+
 type vtCodec struct{ pool *bufferPool }
 
 func (vtCodec) Name() string { return Name }
@@ -62,6 +66,8 @@ func (c vtCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	buf := data.MaterializeToBuffer(c.pool)
 	defer buf.Free()
 	switch m := v.(type) {
+	case Emptied:
+		return m.Message.UnmarshalVT(buf.ReadOnlyData())
 	case generated:
 		m.Reset() // the generated code merges
 		return m.UnmarshalVT(buf.ReadOnlyData())

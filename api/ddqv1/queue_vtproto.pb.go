@@ -15,6 +15,7 @@ import (
 	fieldmaskpb1 "google.golang.org/protobuf/types/known/fieldmaskpb"
 	timestamppb1 "google.golang.org/protobuf/types/known/timestamppb"
 	io "io"
+	sync "sync"
 )
 
 const (
@@ -3329,6 +3330,65 @@ func (m *AcquireTokensResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error)
 	return len(dAtA) - i, nil
 }
 
+var vtprotoPool_SubscribeResponse = sync.Pool{
+	New: func() interface{} {
+		return &SubscribeResponse{}
+	},
+}
+
+func (m *SubscribeResponse) ResetVT() {
+	if m != nil {
+		for _, mm := range m.Deliveries {
+			mm.ResetVT()
+		}
+		f0 := m.Deliveries[:0]
+		for _, mm := range m.Settled {
+			mm.Reset()
+		}
+		f1 := m.Settled[:0]
+		for _, mm := range m.Cancels {
+			mm.Reset()
+		}
+		f2 := m.Cancels[:0]
+		m.Reset()
+		m.Deliveries = f0
+		m.Settled = f1
+		m.Cancels = f2
+	}
+}
+func (m *SubscribeResponse) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_SubscribeResponse.Put(m)
+	}
+}
+func SubscribeResponseFromVTPool() *SubscribeResponse {
+	return vtprotoPool_SubscribeResponse.Get().(*SubscribeResponse)
+}
+
+var vtprotoPool_Delivery = sync.Pool{
+	New: func() interface{} {
+		return &Delivery{}
+	},
+}
+
+func (m *Delivery) ResetVT() {
+	if m != nil {
+		m.Task.ReturnToVTPool()
+		f0 := m.HoldToken[:0]
+		m.Reset()
+		m.HoldToken = f0
+	}
+}
+func (m *Delivery) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Delivery.Put(m)
+	}
+}
+func DeliveryFromVTPool() *Delivery {
+	return vtprotoPool_Delivery.Get().(*Delivery)
+}
 func (m *EnqueueRequest) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -9032,7 +9092,14 @@ func (m *SubscribeResponse) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Deliveries = append(m.Deliveries, &Delivery{})
+			if len(m.Deliveries) == cap(m.Deliveries) {
+				m.Deliveries = append(m.Deliveries, &Delivery{})
+			} else {
+				m.Deliveries = m.Deliveries[:len(m.Deliveries)+1]
+				if m.Deliveries[len(m.Deliveries)-1] == nil {
+					m.Deliveries[len(m.Deliveries)-1] = &Delivery{}
+				}
+			}
 			if err := m.Deliveries[len(m.Deliveries)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -9066,7 +9133,14 @@ func (m *SubscribeResponse) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Settled = append(m.Settled, &Settled{})
+			if len(m.Settled) == cap(m.Settled) {
+				m.Settled = append(m.Settled, &Settled{})
+			} else {
+				m.Settled = m.Settled[:len(m.Settled)+1]
+				if m.Settled[len(m.Settled)-1] == nil {
+					m.Settled[len(m.Settled)-1] = &Settled{}
+				}
+			}
 			if err := m.Settled[len(m.Settled)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -9100,7 +9174,14 @@ func (m *SubscribeResponse) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Cancels = append(m.Cancels, &Cancel{})
+			if len(m.Cancels) == cap(m.Cancels) {
+				m.Cancels = append(m.Cancels, &Cancel{})
+			} else {
+				m.Cancels = m.Cancels[:len(m.Cancels)+1]
+				if m.Cancels[len(m.Cancels)-1] == nil {
+					m.Cancels[len(m.Cancels)-1] = &Cancel{}
+				}
+			}
 			if err := m.Cancels[len(m.Cancels)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -9399,7 +9480,7 @@ func (m *Delivery) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Task == nil {
-				m.Task = &Task{}
+				m.Task = TaskFromVTPool()
 			}
 			if err := m.Task.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb1 "google.golang.org/protobuf/types/known/timestamppb"
 	io "io"
+	sync "sync"
 )
 
 const (
@@ -881,6 +882,47 @@ func (m *Error) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+var vtprotoPool_Task = sync.Pool{
+	New: func() interface{} {
+		return &Task{}
+	},
+}
+
+func (m *Task) ResetVT() {
+	if m != nil {
+		f0 := m.Payload[:0]
+		for _, mm := range m.Attributes {
+			mm.Reset()
+		}
+		f1 := m.Attributes[:0]
+		f2 := m.Result[:0]
+		for _, mm := range m.Attempts {
+			mm.Reset()
+		}
+		f3 := m.Attempts[:0]
+		f4 := m.RecipientData[:0]
+		for _, mm := range m.Inputs {
+			mm.Reset()
+		}
+		f5 := m.Inputs[:0]
+		m.Reset()
+		m.Payload = f0
+		m.Attributes = f1
+		m.Result = f2
+		m.Attempts = f3
+		m.RecipientData = f4
+		m.Inputs = f5
+	}
+}
+func (m *Task) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Task.Put(m)
+	}
+}
+func TaskFromVTPool() *Task {
+	return vtprotoPool_Task.Get().(*Task)
+}
 func (m *Task) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -1508,7 +1550,14 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Attributes = append(m.Attributes, &Attribute{})
+			if len(m.Attributes) == cap(m.Attributes) {
+				m.Attributes = append(m.Attributes, &Attribute{})
+			} else {
+				m.Attributes = m.Attributes[:len(m.Attributes)+1]
+				if m.Attributes[len(m.Attributes)-1] == nil {
+					m.Attributes[len(m.Attributes)-1] = &Attribute{}
+				}
+			}
 			if err := m.Attributes[len(m.Attributes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -2026,7 +2075,14 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Attempts = append(m.Attempts, &Attempt{})
+			if len(m.Attempts) == cap(m.Attempts) {
+				m.Attempts = append(m.Attempts, &Attempt{})
+			} else {
+				m.Attempts = m.Attempts[:len(m.Attempts)+1]
+				if m.Attempts[len(m.Attempts)-1] == nil {
+					m.Attempts[len(m.Attempts)-1] = &Attempt{}
+				}
+			}
 			if err := m.Attempts[len(m.Attempts)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -2376,7 +2432,14 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Inputs = append(m.Inputs, &StepInput{})
+			if len(m.Inputs) == cap(m.Inputs) {
+				m.Inputs = append(m.Inputs, &StepInput{})
+			} else {
+				m.Inputs = m.Inputs[:len(m.Inputs)+1]
+				if m.Inputs[len(m.Inputs)-1] == nil {
+					m.Inputs[len(m.Inputs)-1] = &StepInput{}
+				}
+			}
 			if err := m.Inputs[len(m.Inputs)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}

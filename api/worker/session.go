@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -81,9 +82,10 @@ func (x *session) wait(ctx context.Context) error {
 func (x *session) read() {
 	defer close(x.done)
 	defer x.cancel()
+	m := new(ddqv1.SubscribeResponse)
 	for {
-		m, err := x.rpc.Recv()
-		if err != nil {
+		empty(m)
+		if err := x.rpc.RecvMsg(codec.Emptied{Message: m}); err != nil {
 			x.err = err
 			return
 		}
@@ -106,6 +108,18 @@ func (x *session) read() {
 			x.fleet.refresh()
 		}
 	}
+}
+
+// empty empties a frame for the next one. What handlers keep of its tasks, their payloads above
+// all, is theirs: none of it is overwritten.
+func empty(m *ddqv1.SubscribeResponse) {
+	for _, d := range m.GetDeliveries() {
+		d.HoldToken = nil
+		if d.Task != nil {
+			d.Task.Reset()
+		}
+	}
+	m.ResetVT()
 }
 
 // drained stops taking from this session; what runs is settled on it until

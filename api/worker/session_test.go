@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -287,4 +289,58 @@ func (f *fakeServer) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.opened
+}
+
+// TestTasksKeepWhatTheyCameWith has frames of the same sizes come one after the other: a session
+// reads each into the memory of the one before.
+func TestTasksKeepWhatTheyCameWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		frame := func(fill byte) (all []*ddqv1.Delivery) {
+			body := func() []byte { return bytes.Repeat([]byte{fill}, 8) }
+			for i := range 3 {
+				d := delivery("mail", fmt.Sprintf("%c%d", fill, i))
+				d.Task.Payload, d.Task.Schedule, d.Task.Recipient, d.Task.RecipientData = body(), string(body()), string(body()), body()
+				d.Task.Attributes = []*ddqv1.Attribute{{Key: "k", Value: string(body())}}
+				d.Task.Step = &ddqv1.TaskStep{Workflow: string(body()), Input: body()}
+				d.Task.Inputs = []*ddqv1.StepInput{{Step: string(body()), Result: body()}}
+				all = append(all, d)
+			}
+			return all
+		}
+		var mu sync.Mutex
+		var got []Task
+		x := start(t, &fakeServer{}, Config{Concurrency: 4, MaxInFlight: 8}, HandlerFunc(func(_ context.Context, task Task) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, task)
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		for _, fill := range []byte("abc") {
+			st.sendTasks(frame(fill)...)
+			synctest.Wait()
+		}
+		if len(got) != 9 {
+			t.Fatalf("got %d tasks, want 9", len(got))
+		}
+		for _, task := range got {
+			if string(task.HoldToken) != token(task.ID) {
+				t.Errorf("token of task %s is %q", task.ID, task.HoldToken)
+			}
+			want := strings.Repeat(task.ID[:1], 8)
+			for name, is := range map[string]string{
+				"payload": string(task.Payload), "attribute": task.Attributes["k"], "schedule": task.Run.Schedule,
+				"recipient": task.Run.Recipient, "data": string(task.Run.RecipientData), "workflow": task.Step.Workflow, "input": string(task.Step.Input),
+				"step": task.Step.Inputs[0].Step, "result": string(task.Step.Inputs[0].Result),
+			} {
+				if is != want {
+					t.Errorf("%s of task %s is %q, want %q", name, task.ID, is, want)
+				}
+			}
+		}
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+	})
 }
