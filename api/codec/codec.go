@@ -37,9 +37,12 @@ type generated interface {
 	Reset()
 }
 
-// Emptied has a message unmarshaled into Message without emptying it: whoever reads one after the
-// other into it has done that, and kept the memory of what is in it.
-type Emptied struct{ Message generated }
+// reusable is a message that keeps the memory of what is in it when it is emptied. Whoever reads
+// one after the other into it takes out before what is to stay as it is.
+type reusable interface {
+	generated
+	ResetVT()
+}
 
 type vtCodec struct{ pool *bufferPool }
 
@@ -66,8 +69,9 @@ func (c vtCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	buf := data.MaterializeToBuffer(c.pool)
 	defer buf.Free()
 	switch m := v.(type) {
-	case Emptied:
-		return m.Message.UnmarshalVT(buf.ReadOnlyData())
+	case reusable:
+		m.ResetVT()
+		return m.UnmarshalVT(buf.ReadOnlyData())
 	case generated:
 		m.Reset() // the generated code merges
 		return m.UnmarshalVT(buf.ReadOnlyData())

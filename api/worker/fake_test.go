@@ -269,6 +269,26 @@ type fixture struct {
 	ran  chan error         // what Run returned
 }
 
+// watchFrames is an interceptor of a program, which must get the frames themselves.
+func watchFrames(t *testing.T) grpc.StreamClientInterceptor {
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		stream, err := next(ctx, desc, cc, method, opts...)
+		return watchedStream{stream, t}, err
+	}
+}
+
+type watchedStream struct {
+	grpc.ClientStream
+	t *testing.T
+}
+
+func (s watchedStream) RecvMsg(m any) error {
+	if _, ok := m.(*ddqv1.SubscribeResponse); !ok {
+		s.t.Errorf("an interceptor gets %T", m)
+	}
+	return s.ClientStream.RecvMsg(m)
+}
+
 // start runs a worker until the test ends.
 func start(t *testing.T, f *fakeServer, cfg Config, h Handler) *fixture {
 	t.Helper()
@@ -279,7 +299,7 @@ func start(t *testing.T, f *fakeServer, cfg Config, h Handler) *fixture {
 	ddqv1.RegisterDelayQueueServiceServer(server, f)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(lis) })
-	conn, err := grpc.NewClient("passthrough:///fake", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///fake", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStreamInterceptor(watchFrames(t)),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lis.DialContext(ctx) }))
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -84,8 +83,7 @@ func (x *session) read() {
 	defer x.cancel()
 	m := new(ddqv1.SubscribeResponse)
 	for {
-		empty(m)
-		if err := x.rpc.RecvMsg(codec.Emptied{Message: m}); err != nil {
+		if err := x.rpc.RecvMsg(m); err != nil {
 			x.err = err
 			return
 		}
@@ -107,19 +105,19 @@ func (x *session) read() {
 		if m.GetNodesChanged() || m.GetDrain() != nil {
 			x.fleet.refresh()
 		}
+		leaveTasks(m)
 	}
 }
 
-// empty empties a frame for the next one. What handlers keep of its tasks, their payloads above
-// all, is theirs: none of it is overwritten.
-func empty(m *ddqv1.SubscribeResponse) {
+// leaveTasks has the next frame not overwrite what handlers keep of the tasks of this one, their
+// payloads above all.
+func leaveTasks(m *ddqv1.SubscribeResponse) {
 	for _, d := range m.GetDeliveries() {
 		d.HoldToken = nil
 		if d.Task != nil {
 			d.Task.Reset()
 		}
 	}
-	m.ResetVT()
 }
 
 // drained stops taking from this session; what runs is settled on it until
