@@ -38,15 +38,18 @@ of its own, from beside ddq or from the PATH: 'ddq outbox --help' is its help.`,
 	}
 }
 
-// endOf is nil for a program that ended well, also when it was asked to end.
+// endOf is nil for a program that ended well, also when it was asked to end. A command line that
+// it does not understand is one of ddq, too.
 func endOf(run *exec.Cmd, err error) error {
 	switch {
 	case run.ProcessState == nil:
 		return err // it did not begin
 	case run.ProcessState.Success():
 		return nil
+	case run.ProcessState.Exited():
+		return session.Ended{Code: run.ProcessState.ExitCode()}
 	}
-	return session.ErrReported // it has said what went wrong
+	return session.ErrReported // a signal ended it
 }
 
 // findOutbox looks beside ddq, and then on the PATH.

@@ -12,7 +12,7 @@ import (
 func TestOutboxHandsItsCommandLineOver(t *testing.T) {
 	bin := t.TempDir()
 	program := filepath.Join(bin, outboxProgram)
-	script := "#!/bin/sh\necho \"out: $* $DDQ_DSN\"\necho err >&2\n[ \"$1\" != fail ]\n"
+	script := "#!/bin/sh\necho \"out: $* $DDQ_DSN\"\necho err >&2\n[ \"$1\" != fail ] || exit 2\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestOutboxHandsItsCommandLineOver(t *testing.T) {
 	if got != (outcome{exitOK, "out: status -o json --dsn x base\n", "err\n"}) {
 		t.Errorf("%+v", got)
 	}
-	if got := ddq(t, "outbox", "fail"); got.code != exitFailed || got.err != "err\n" {
+	if got := ddq(t, "outbox", "fail"); got.code != exitUsage || got.err != "err\n" {
 		t.Errorf("%+v", got)
 	}
 	t.Setenv("PATH", t.TempDir())

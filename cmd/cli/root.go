@@ -25,9 +25,12 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	root.SetArgs(args)
 
 	cmd, err := root.ExecuteContextC(ctx)
+	var ended session.Ended
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &ended):
+		return ended.Code
 	case session.IsUsage(err) || !begun:
 		c.sayFailed(cmd, err, err.Error(), fmt.Sprintf("\nTry '%s --help'.", cmd.CommandPath()))
 		return exitUsage

@@ -29,6 +29,15 @@ func IsUsage(err error) bool {
 // ErrReported ends a command that has already said what went wrong.
 var ErrReported = errors.New("reported")
 
+// Ended ends a command as a program ended that it has run. It is ErrReported.
+type Ended struct{ Code int }
+
+// Error implements error.
+func (e Ended) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
+
+// Is says that the program has already said what went wrong.
+func (e Ended) Is(target error) bool { return target == ErrReported }
+
 // NotNegative refuses a duration below zero.
 func NotNegative(flag string, v time.Duration) error {
 	if v < 0 {
