@@ -28,7 +28,8 @@ type Worker struct {
 }
 
 // New returns a worker over conn, which stays the caller's. The handler may be
-// a *Mux.
+// a *Mux. An interceptor of conn must not keep the frames that it sees: the next
+// one is read into the same message.
 func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 	topics := []string{cfg.Topic}
 	if mux, ok := h.(*Mux); ok && cfg.Topic == "" {
