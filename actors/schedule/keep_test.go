@@ -61,6 +61,12 @@ func TestKeep(t *testing.T) {
 		t.Errorf("told twice, it becomes %+v", twice.Schedule)
 	}
 
+	requeued := store.Parcel{Number: 6, To: cell.ID, At: start.Add(11 * time.Second), Ended: &store.Ended{ID: run, Kind: store.ChangeRequeued}}
+	late := keep(Look{Cell: after(made), Parcels: []store.Parcel{requeued, ended}}, start.Add(25*time.Second))
+	if late.Schedule.Totals[Done] != 1 || len(late.Schedule.Skipped) != 0 || len(late.Commit.Adds) != 1 {
+		t.Errorf("told of several things after a while, it becomes %+v", late.Schedule)
+	}
+
 	alien := keep(Look{Cell: cell, Alien: []string{run}}, start.Add(5*time.Second))
 	if len(alien.Commit.Adds) != 0 || len(alien.Schedule.Open) != 0 || alien.Schedule.Totals[Removed] != 1 {
 		t.Errorf("with the id of another task it becomes %+v", alien.Schedule)

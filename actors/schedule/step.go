@@ -21,13 +21,25 @@ func StepAll(s *Schedule, events []Event, env Env) (*Schedule, Effects) {
 	p := &step{Env: env, s: s.clone()}
 	p.s.passUntracked(env.Now)
 	p.s.Early = slices.DeleteFunc(p.s.Early, func(at store.Millis) bool { return at <= min(env.Now, s.Decided) })
-	for _, e := range events {
+	for i, e := range events {
 		if p.happened(e); p.out.Gone {
 			break
 		}
-		p.decide()
+		if more := i+1 < len(events) && ofRun(e) && ofRun(events[i+1]); !more {
+			p.decide()
+		}
 	}
 	return p.s, p.out
+}
+
+// ofRun reports whether an event is what became of a run. All of those that are known come before
+// anything is decided: no run is open that has ended.
+func ofRun(e Event) bool {
+	switch e.(type) {
+	case Ended, Requeued, Begun:
+		return true
+	}
+	return false
 }
 
 func (p *step) happened(e Event) {
