@@ -623,6 +623,32 @@ func TestClockSetBackExcusesWhatWasMade(t *testing.T) {
 	}
 }
 
+// TestClockSetAheadEndsHolds has an attempt run out that nobody received, because the clock was set
+// ahead while it was held.
+func TestClockSetAheadEndsHolds(t *testing.T) {
+	for _, test := range []struct {
+		ahead int64
+		want  int
+	}{{0, 1}, {3_600_000, 0}} {
+		p := &tape{}
+		for ms := int64(0); ms < 1000; ms += 10 {
+			now := epoch + ms
+			if ms > 500 {
+				now += test.ahead
+			}
+			p.at(ms).put(ledger.Event{Kind: ledger.Clock, StoreNow: now, Took: millisecond})
+		}
+		p.at(1).enqueue(100, ledger.OK)
+		p.at(105).deliver(1, "a")
+		p.settle(ledger.Nack, "a", ledger.OK)
+		p.at(600).deliver(3, "c")
+		p.settle(ledger.Ack, "c", ledger.OK)
+		if v := p.verdict(Rules{}); v.Counts[Skipped] != test.want {
+			t.Errorf("ahead by %d ms: skipped %d, want %d", test.ahead, v.Counts[Skipped], test.want)
+		}
+	}
+}
+
 // TestPhasesTellFaultsFromCalm delivers one task a step, except for a while after a
 // fault.
 func TestPhasesTellFaultsFromCalm(t *testing.T) {

@@ -45,7 +45,7 @@ func attempts(t *task) {
 		tokens[d.Attempt] = d
 		highest = max(highest, d.Attempt)
 	}
-	// Attempts that no worker saw ran out: each took the length of a hold.
+	// Attempts that no worker saw ran out: each took the length of a hold, by the store's clock.
 	hold, last := t.holds[t.topic], 0
 	since := t.clock.Reached(t.earliest)
 	for n := 1; n <= highest; n++ {
@@ -53,7 +53,7 @@ func attempts(t *task) {
 		if d == nil {
 			continue
 		}
-		if missing := int64(n - last - 1); d.Mono-since < missing*(hold-1)*millisecond {
+		if missing := int64(n - last - 1); missing > 0 && d.Mono < t.clock.After(since, missing*(hold-1)*millisecond) {
 			t.offend(Skipped, "attempt %d follows %d within %d ms, less than holds of %d ms take", n, last, (d.Mono-since)/millisecond, hold)
 			return
 		}
