@@ -18,21 +18,23 @@ SEED    ?=
 WORKLOADS ?= throughput lateness herd restart
 
 # What make builds is stripped, and without what ddq does not use of gRPC (debug pages) and
-# Pebble (zstd in C). GOGC is the compiler's. LDFLAGS= keeps what debuggers need.
+# Pebble (zstd in C). GOGC is the compiler's. LDFLAGS= keeps what debuggers need. ddq itself is
+# compiled by a profile of what it does under load.
 LDFLAGS ?= -s -w
 BUILD   := GOGC=400 $(GO) build -tags grpcnotrace,pebblegozstd -ldflags "$(LDFLAGS)"
+PROFILE := -pgo=cmd/ddq/ddq.pgo
 
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build outbox pictures run demo test test-main test-modules race e2e faults soak mutants model sim long fuzz bench bench-go bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
+.PHONY: help build outbox pictures run demo test test-main test-modules race e2e faults soak mutants model sim long fuzz bench bench-go profile bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ddq
-	$(BUILD) -o $(BIN) ./cmd/ddq
+	$(BUILD) $(PROFILE) -o $(BIN) ./cmd/ddq
 
 outbox: ## build bin/ddq-outbox, which ddq outbox runs
 	cd api/outbox && $(BUILD) -o ../../bin/ddq-outbox ./cmd/ddq-outbox
@@ -106,6 +108,9 @@ bench: deps build ## ddq bench: WORKLOADS on the embedded store, and on Redis
 
 bench-go: ## the benchmarks next to the code
 	$(GO) test -run '^$$' -bench . -benchtime 200ms $(PKGS)
+
+profile: deps ## measure anew by which profile ddq is compiled
+	tools/profile.sh
 
 bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstalkd, side by side
 	tools/deps.sh peers

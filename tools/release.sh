@@ -47,7 +47,7 @@ source_of() {
 
 # build FOLDER PLATFORM FILE
 build() {
-	(cd "$1" && CGO_ENABLED=0 GOOS=${2%/*} GOARCH=${2#*/} GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -tags grpcnotrace,pebblegozstd \
+	(cd "$1" && CGO_ENABLED=0 GOOS=${2%/*} GOARCH=${2#*/} GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -pgo=cmd/ddq/ddq.pgo -tags grpcnotrace,pebblegozstd \
 		-ldflags "-s -w -buildid= -X github.com/ddq-io/ddq/cmd/node.version=$version" -o "$3" ./cmd/ddq)
 }
 
