@@ -152,7 +152,7 @@ func TestACancelledTaskThatIsHeldAheadIsNotSent(t *testing.T) {
 	aheadBubble(t, func(t *testing.T, s *service.Service, w *servicetest.Stream, due store.Millis) {
 		time.Sleep(untilHeld + time.Millisecond)
 		wantState(t, s, "a", store.StateRunning, 1)
-		if _, err := s.Tasks.Cancel(t.Context(), "mail", "a", 0, false); err != nil {
+		if _, err := s.Tasks.Cancel(t.Context(), t.Context(), "mail", "a", 0, false); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Idle(time.Second)

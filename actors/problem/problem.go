@@ -147,6 +147,15 @@ func Bug(cause error) *Error {
 // ReasonSealed is of a task that went to a shard that takes no new one any more.
 const ReasonSealed = "SHARD_SEALED"
 
+// Behind is an error as it is told after a try whose answer was lost, when there was one: what
+// was asked for may have been done, and no other error leaves that open.
+func (e *Error) Behind(lost bool) *Error {
+	if e == nil || !lost || e.Kind == Unknown {
+		return e
+	}
+	return FromStore(fmt.Errorf("%w: %s", store.ErrUnknown, e.Message))
+}
+
 // FromStore is the only place where a store's error becomes one of ours.
 func FromStore(err error) *Error {
 	var ours *Error

@@ -32,9 +32,9 @@ func (q *queue) CancelTask(ctx context.Context, r *ddqv1.CancelTaskRequest) (*dd
 	}
 	poll, done := q.poll(ctx)
 	defer done()
-	out, err := q.service.Tasks.Cancel(poll, r.Topic, r.Id, wait, r.OrDelete)
+	out, err := q.service.Tasks.Cancel(ctx, poll, r.Topic, r.Id, wait, r.OrDelete)
 	if err != nil {
-		return nil, q.pollError(ctx, err)
+		return nil, err
 	}
 	return &ddqv1.CancelTaskResponse{
 		Topic:   out.Topic,

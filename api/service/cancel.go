@@ -30,8 +30,9 @@ type Cancelled struct {
 
 // Cancel asks the worker of a running task to stop, and waits up to wait for it to end
 // the task. A pending task is refused, or deleted when orDelete is set. With an empty
-// topic every topic is searched.
-func (s *Tasks) Cancel(ctx context.Context, topic, id string, wait time.Duration, orDelete bool) (Cancelled, error) {
+// topic every topic is searched. The wait also ends with waiting, and not the call: what was
+// asked for is answered.
+func (s *Tasks) Cancel(ctx, waiting context.Context, topic, id string, wait time.Duration, orDelete bool) (Cancelled, error) {
 	if err := s.node.Serving(); err != nil {
 		return Cancelled{}, err
 	}
@@ -56,7 +57,10 @@ func (s *Tasks) Cancel(ctx context.Context, topic, id string, wait time.Duration
 	case state != store.StateRunning:
 		out.Outcome = CancelTooLate
 	case wait > 0:
-		return s.awaitCancel(ctx, out, id, wait)
+		out = s.awaitCancel(waiting, out, id, wait)
+		if err := ctx.Err(); err != nil {
+			return Cancelled{}, problem.FromStore(err)
+		}
 	}
 	return out, nil
 }
@@ -114,15 +118,16 @@ func (s *Tasks) markCancelled(ctx context.Context, ref *actors.Topic, id string)
 	return 0, problem.NoTask(id)
 }
 
-// awaitCancel waits for the end of a task whose worker was told.
-func (s *Tasks) awaitCancel(ctx context.Context, out Cancelled, id string, wait time.Duration) (Cancelled, error) {
+// awaitCancel waits for the end of a task whose worker was told. Where it cannot, the answer is
+// that it was: an error would say that nothing was done.
+func (s *Tasks) awaitCancel(ctx context.Context, out Cancelled, id string, wait time.Duration) Cancelled {
 	found, err := s.Wait(ctx, out.Topic, id, wait)
 	if e := problem.FromStore(err); e != nil && e.Kind == problem.NotFound {
 		out.Outcome, out.State = CancelTooLate, store.StateUnknown // success on a topic that keeps no done tasks
-		return out, nil
+		return out
 	}
 	if err != nil {
-		return Cancelled{}, err
+		return out
 	}
 	out.State = found.State
 	switch {
@@ -131,5 +136,5 @@ func (s *Tasks) awaitCancel(ctx context.Context, out Cancelled, id string, wait 
 	case !found.State.Live():
 		out.Outcome = CancelTooLate
 	}
-	return out, nil
+	return out
 }

@@ -1,11 +1,13 @@
 package service_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
@@ -24,11 +26,36 @@ func cancelTask(t *testing.T, s *service.Service, id string, wait time.Duration,
 	done := make(chan cancelled, 1)
 	go func() {
 		begun := time.Now()
-		out, err := s.Tasks.Cancel(t.Context(), "mail", id, wait, orDelete)
+		out, err := s.Tasks.Cancel(t.Context(), t.Context(), "mail", id, wait, orDelete)
 		done <- cancelled{out, err, time.Since(begun)}
 	}()
 	synctest.Wait()
 	return done
+}
+
+// TestCancelIsAnsweredWhenNobodyWaits ends the wait for the worker, as a node does that goes
+// away: the task is asked to end all the same, and the answer says so.
+func TestCancelIsAnsweredWhenNobodyWaits(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 10)
+		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
+		servicetest.Idle(time.Second)
+		held := w.Take()
+		waiting, end := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, end)
+		out, err := s.Tasks.Cancel(t.Context(), waiting, "mail", "a", time.Minute, false)
+		if err != nil || out.Outcome != service.CancelRequested || out.State != store.StateRunning {
+			t.Errorf("the cancel is %+v, %v", out, err)
+		}
+		if len(held) != 1 || len(w.TakeCancels()) != 1 {
+			t.Errorf("the worker of %v was not told", held)
+		}
+		ctx, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		if _, err := s.Tasks.Cancel(ctx, ctx, "mail", "a", time.Minute, false); problem.FromStore(err).Kind != problem.Deadline {
+			t.Errorf("a call whose caller is gone is answered with %v", err)
+		}
+	})
 }
 
 // contribsys/faktory_worker_go#34 and jbielick/faktory_worker_node#409 ask for a way to

@@ -57,11 +57,11 @@ func (a *Access) submit(ctx context.Context, topic *store.Topic, id string, d *g
 	shard := workflow.Shards(topic, id)[0]
 	now := a.Node.NowAt(shard)
 	w, out := workflow.Submit(id, rand.Uint64(), d, envAt(topic, now))
-	made, cell, err := a.commit(ctx, topic, shard, nil, w, &out)
-	if !made || err != nil {
+	done, err := a.commit(ctx, topic, shard, nil, w, &out)
+	if !done.made || err != nil {
 		return false, Submitted{}, err
 	}
-	s, err := workflow.Read(cell)
+	s, err := workflow.Read(done.cell)
 	if err != nil {
 		return false, Submitted{}, err
 	}
@@ -86,40 +86,49 @@ func (a *Access) Change(ctx context.Context, topic *store.Topic, id string, e wo
 }
 
 func (a *Access) change(ctx context.Context, topic *store.Topic, id string, e workflow.Event) (workflow.Status, error) {
-	events := []workflow.Event{e}
+	events, begun := []workflow.Event{e}, false
 	for range tries {
 		at, err := a.find(ctx, topic, id)
 		if err != nil {
-			return workflow.Status{}, err
+			return workflow.Status{}, since(begun, err)
 		}
 		w, out, refused := workflow.Apply(at.Workflow, events, envAt(topic, a.Node.NowAt(at.shard)))
 		if refused != nil {
-			return workflow.Status{}, refused
+			return workflow.Status{}, since(begun, refused)
 		}
-		made, cell, err := a.commit(ctx, topic, at.shard, at.Stored, w, &out)
+		done, err := a.commit(ctx, topic, at.shard, at.Stored, w, &out)
+		begun = begun || done.made || done.unsure
 		switch {
 		case err != nil:
-			return workflow.Status{}, err
-		case !made:
+			return workflow.Status{}, since(begun, err)
+		case !done.made:
 			continue
 		case out.Gone:
 			return at.status(topic), nil
 		}
 		if err := a.orderNow(ctx, topic, out.Orders); err != nil {
-			return workflow.Status{}, err
+			return workflow.Status{}, since(begun, err)
 		}
 		switch {
 		case out.More && asks(e):
 			events = nil // the rest of it
 			continue
 		}
-		s, err := workflow.Read(cell)
+		s, err := workflow.Read(done.cell)
 		if err != nil {
 			return workflow.Status{}, err
 		}
 		return s.Status(topic.Name, topic.Workflows.Retention), nil
 	}
 	return workflow.Status{}, busy(id)
+}
+
+// since is an error of a change that may have begun, which no error without that says.
+func since(begun bool, err error) error {
+	if begun {
+		return errors.Join(store.ErrUnknown, err)
+	}
+	return err
 }
 
 // orderNow has children end before the answer, which is about their steps as well. They are
@@ -164,40 +173,48 @@ func (a *Access) Delete(ctx context.Context, topic *store.Topic, id string) erro
 
 var errUnexpected = errors.New("a commit has an outcome that none of a workflow has")
 
+// committed is what became of the commit of a step.
+type committed struct {
+	made bool
+	cell store.Cell // as it was put
+
+	unsure bool // it is not known: an answer was lost, and the workflow is another one by now
+}
+
 // commit makes the commit of a step, and tells those whom it concerns. It reports false when the
 // workflow is another one by now.
-func (a *Access) commit(ctx context.Context, topic *store.Topic, shard store.Shard, before *workflow.Stored, w *workflow.Workflow, out *workflow.Effects) (bool, store.Cell, error) {
+func (a *Access) commit(ctx context.Context, topic *store.Topic, shard store.Shard, before *workflow.Stored, w *workflow.Workflow, out *workflow.Effects) (committed, error) {
 	now := a.Node.NowAt(shard)
 	values, err := Values(ctx, a.Store, shard, w, workflow.Wants(w, out))
 	if err != nil {
-		return false, store.Cell{}, err
+		return committed{}, err
 	}
 	c, err := workflow.Commit(before, w, out, workflow.Context{Topic: topic, Now: now, Values: values})
 	if err != nil {
-		return false, store.Cell{}, err
+		return committed{}, err
 	}
 	workflow.Nudge(&c, now)
 	var stamp store.Stamp
 	var results []store.CommitResult
-	_, err = a.Node.Resolve(ctx, func() (err error) {
+	repeated, err := a.Node.Resolve(ctx, func() (err error) {
 		stamp, results, err = a.Store.Commit(ctx, shard.For(topic.Life), nil, []store.Commit{c})
 		return err
 	})
 	if err != nil {
-		return false, store.Cell{}, err
+		return committed{}, err
 	}
 	put := c.Puts[0].Cell
 	put.Version = c.Puts[0].If + 1
 	switch r := results[0]; {
 	case r.Status == store.OK, r.Status == store.Stale && workflow.Landed(&c, &r):
 		a.Node.Committed(ctx, shard, &c, stamp)
-		return true, put, nil
+		return committed{made: true, cell: put}, nil
 	case r.Status == store.Stale, r.Status == store.Conflict:
-		return false, store.Cell{}, nil // on what is there, and under other numbers
+		return committed{unsure: repeated}, nil // on what is there, and under other numbers
 	case r.Status == store.Closed:
-		return false, store.Cell{}, store.ErrSealed
+		return committed{}, store.ErrSealed
 	default:
-		return false, store.Cell{}, fmt.Errorf("%w: %v of %s", errUnexpected, r.Status, w.ID)
+		return committed{}, fmt.Errorf("%w: %v of %s", errUnexpected, r.Status, w.ID)
 	}
 }
 

@@ -151,9 +151,9 @@ func (s *server) CancelWorkflow(ctx context.Context, r *ddqv1.CancelWorkflowRequ
 	}
 	poll, done := s.edge.Poll(ctx)
 	defer done()
-	status, err := s.cases.Cancel(poll, r.GetTopic(), r.GetId(), r.GetNote(), wait)
+	status, err := s.cases.Cancel(ctx, poll, r.GetTopic(), r.GetId(), r.GetNote(), wait)
 	if err != nil {
-		return nil, s.edge.PollError(ctx, err)
+		return nil, err
 	}
 	return &ddqv1.CancelWorkflowResponse{Status: statusWire(&status)}, nil
 }

@@ -30,6 +30,8 @@ type Put struct {
 	Next    store.Millis // 0: none, or not known before a run ends
 
 	Warnings []forecast.Collision // of what was created or changed
+
+	unsure bool // see located
 }
 
 // Put creates a schedule, or changes it in place. The same again changes nothing. With
@@ -47,16 +49,18 @@ func (s *Schedules) Put(ctx context.Context, n Definition, ifVersion *int64) (Pu
 	if err := s.knowsAudience(ctx, &n); err != nil {
 		return Put{}, err
 	}
+	unsure := false
 	for range changeTries {
 		put, err := s.putOnce(ctx, &n, ifVersion)
 		if err != nil {
-			return Put{}, err
+			return Put{}, err.Behind(unsure)
 		}
 		if put.Outcome != 0 {
 			return put, nil
 		}
+		unsure = unsure || put.unsure
 	}
-	return Put{}, errBusy(n.Name)
+	return Put{}, errBusy(n.Name).Behind(unsure)
 }
 
 // putOnce answers no outcome when the schedule has to be read again.
@@ -136,7 +140,7 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 	at := &located{Schedule: fresh, topic: topic, shard: shard, table: table}
 	after, _, err := s.step(ctx, at, nil)
 	if after == nil || err != nil {
-		return Put{}, err
+		return Put{unsure: at.unsure}, err
 	}
 	return s.put(ctx, after, Created), nil
 }
@@ -156,7 +160,7 @@ func (s *Schedules) edit(ctx context.Context, n *Definition, at *located) (Put, 
 	}
 	after, _, err := s.step(ctx, at, schedule.Edit{Spec: n.Spec, Table: table, Anew: anew})
 	if after == nil || err != nil {
-		return Put{}, err
+		return Put{unsure: at.unsure}, err
 	}
 	return s.put(ctx, after, Changed), nil
 }

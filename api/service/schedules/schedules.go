@@ -88,6 +88,8 @@ type located struct {
 	shard store.Shard
 	cell  store.Cell
 	table *timetable.Timetable
+
+	unsure bool // a commit may have been made: its answer was lost, and now there is another one
 }
 
 // ready refuses calls that cannot be carried out here.

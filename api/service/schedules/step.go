@@ -18,21 +18,23 @@ type eventOf func(*located) (schedule.Event, *problem.Error)
 
 // change has an event happen to a schedule, and returns the schedule and the effects.
 func (s *Schedules) change(ctx context.Context, topic, name string, what eventOf) (*located, schedule.Effects, *problem.Error) {
+	unsure := false
 	for range changeTries {
 		at, err := s.find(ctx, topic, name)
 		if err != nil {
-			return nil, schedule.Effects{}, err
+			return nil, schedule.Effects{}, err.Behind(unsure)
 		}
 		event, err := what(at)
 		if event == nil || err != nil {
-			return at, schedule.Effects{}, err
+			return at, schedule.Effects{}, err.Behind(unsure)
 		}
 		after, out, err := s.step(ctx, at, event)
 		if after != nil || err != nil {
-			return after, out, err
+			return after, out, err.Behind(unsure)
 		}
+		unsure = unsure || at.unsure
 	}
-	return nil, schedule.Effects{}, errBusy(name)
+	return nil, schedule.Effects{}, errBusy(name).Behind(unsure)
 }
 
 // step takes one step of a schedule and commits it. It returns nil when the schedule has to
@@ -125,7 +127,7 @@ var errUnexpected = errors.New("a commit has an outcome that none of a schedule 
 func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (bool, *problem.Error) {
 	var stamp store.Stamp
 	var results []store.CommitResult
-	_, err := s.node.Resolve(ctx, func() (err error) {
+	repeated, err := s.node.Resolve(ctx, func() (err error) {
 		stamp, results, err = s.cells.Commit(ctx, at.shard.For(at.topic.Life), nil, []store.Commit{*c})
 		return err
 	})
@@ -145,6 +147,7 @@ func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (b
 			s.tell(ctx, at, c, stamp)
 			return true, nil
 		}
+		at.unsure = repeated
 		return false, nil
 	case store.WrongState: // a worker has a run that was to be taken back
 		_, _, e := s.step(ctx, at, schedule.Begun{ID: r.ID})

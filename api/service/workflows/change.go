@@ -22,8 +22,9 @@ func (s *Workflows) change(ctx context.Context, topic, id string, e workflow.Eve
 }
 
 // Cancel ends a workflow: what is pending is deleted, and what runs is asked to end. It waits for
-// the end of that, but no longer than wait.
-func (s *Workflows) Cancel(ctx context.Context, topic, id, note string, wait time.Duration) (workflow.Status, error) {
+// the end of that, but no longer than wait. The wait also ends with waiting, and not the call:
+// what was asked for is answered.
+func (s *Workflows) Cancel(ctx, waiting context.Context, topic, id, note string, wait time.Duration) (workflow.Status, error) {
 	if err := cmp.Or(checkText("note", note, maxNote), s.checkWait(wait)); err != nil {
 		return workflow.Status{}, err
 	}
@@ -34,7 +35,14 @@ func (s *Workflows) Cancel(ctx context.Context, topic, id, note string, wait tim
 	if wait == 0 || !status.State.Open() {
 		return status, nil
 	}
-	return s.Wait(ctx, status.Topic, id, wait)
+	after, e := s.Wait(waiting, status.Topic, id, wait)
+	switch {
+	case ctx.Err() != nil:
+		return workflow.Status{}, problem.FromStore(ctx.Err())
+	case e != nil: // an error would say that nothing was done
+		return status, nil
+	}
+	return after, nil
 }
 
 // Pause stops a workflow from making steps. One that is paused stays as it is.

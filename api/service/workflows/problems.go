@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/workflow/refusal"
+	"github.com/ddq-io/ddq/store"
 )
 
 // kinds are the reasons of a refusal.Error that say something else than that a request can never
@@ -27,7 +28,7 @@ var kinds = map[string]problem.Kind{
 // errorOf turns an error of the workflows in a store into one of ours; nil for nil.
 func errorOf(err error) *problem.Error {
 	var refused *refusal.Error
-	if !errors.As(err, &refused) {
+	if errors.Is(err, store.ErrUnknown) || !errors.As(err, &refused) {
 		return problem.FromStore(err)
 	}
 	kind, known := kinds[refused.Reason]
