@@ -266,7 +266,7 @@ func TestRunOfAnAudienceWhileOwnersChange(t *testing.T) {
 // TestRunAtTheTimeOfEachRecipient has half past two come to each on its own, and is
 // spread over a quarter of an hour.
 func TestRunAtTheTimeOfEachRecipient(t *testing.T) {
-	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+	servicetest.Bubble(t, actors.Config{LeaseTTL: time.Minute}, func(t *testing.T, s *service.Service) {
 		u := newUsers(t, s.Node(), 0)
 		zones := map[string]string{
 			"first": "Pacific/Kiritimati", "tokyo": "Asia/Tokyo", "kolkata": "Asia/Kolkata", "berlin": "Europe/Berlin", "none": "",

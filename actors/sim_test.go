@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 8, "how many seeds TestSimulation runs")
+	simSeeds = flag.Int("sim.seeds", 4, "how many seeds TestSimulation runs")
 	simFirst = flag.Uint64("sim.first", 1, "the first of them")
 	simOn    = flag.Bool("sim.on", false, "go on after a seed that breaks promises")
-	simAgain = flag.Int("sim.again", 2, "how many seeds TestSimulationReplays runs")
+	simAgain = flag.Int("sim.again", 1, "how many seeds TestSimulationReplays runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
 	simSlack = flag.Duration("sim.slack", 5*time.Second, "how late a task may come without a cause")
 )

@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 
 binary=$(mktemp)
 trap 'rm -f "$binary"' EXIT
-go build -o "$binary" ./cmd/ddq
+# Without the tags of make: also what plain go build takes.
+GOFLAGS=-buildvcs=false go build -o "$binary" ./cmd/ddq
 page=$(go run -C tools/release . licenses "$binary")
 echo "$page" >docs/licenses.md

@@ -20,10 +20,10 @@ import (
 // all its servers.
 func TestRateHoldsForTheFleet(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
-		const perSecond, burst = 100, 10
+		const perSecond, burst = 50, 10
 		f.Limited("mail", service.TopicChange{Rate: &store.Rate{Count: perSecond, Period: time.Second, Burst: burst}})
 		c := f.Hire("mail", 8, 50, "a", "b", "c")
-		f.Backlog("mail", 12_000, nil)
+		f.Backlog("mail", 6_000, nil)
 		c.Run(40 * time.Second)
 		f.Kill(f.Nodes["b"])
 		c.Dead[f.Nodes["b"]] = true

@@ -23,7 +23,7 @@ import (
 
 var (
 	crashFirst = flag.Uint64("crash.first", 0, "the first seed of TestCrashLosesNothingAcknowledged")
-	crashSeeds = flag.Uint64("crash.seeds", 4, "how many seeds it plays")
+	crashSeeds = flag.Uint64("crash.seeds", 2, "how many seeds it plays")
 )
 
 var crashShards = []store.Shard{{Topic: "a", N: 0}, {Topic: "a", N: 1}, {Topic: "b", N: 0}}

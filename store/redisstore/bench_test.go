@@ -84,9 +84,9 @@ func holdsFor(tasks []*store.Task) ([]store.Hold, []store.Ack) {
 
 func TestMemoryPerPendingTask(t *testing.T) {
 	if testing.Short() {
-		t.Skip("adds 250,000 tasks")
+		t.Skip("adds 62,500 tasks")
 	}
-	const tasks, most = 250_000, 430 // which fill the tables of Redis as a million do: 95 % of a power of two
+	const tasks, most = 62_500, 430 // which fill the tables of Redis as a million do: 95 % of a power of two
 	server := redistest.Start(t, "--appendonly", "no")
 	shard := claim(t, openVolatile(t, server))
 	before := infoNumber(t, server, "used_memory")

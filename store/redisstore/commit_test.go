@@ -298,9 +298,9 @@ func TestLargestCommit(t *testing.T) {
 
 func TestMemoryPerIdleCell(t *testing.T) {
 	if testing.Short() {
-		t.Skip("puts 125,000 cells")
+		t.Skip("puts 62,500 cells")
 	}
-	const cells, most = 125_000, 470 // which fill the tables of Redis as a million do: 95 % of a power of two
+	const cells, most = 62_500, 470 // which fill the tables of Redis as a million do: 95 % of a power of two
 	server := redistest.Start(t, "--appendonly", "no")
 	s := claim(t, openVolatile(t, server))
 	before := infoNumber(t, server, "used_memory")

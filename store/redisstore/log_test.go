@@ -19,7 +19,7 @@ func TestBytesOfAChange(t *testing.T) {
 		if err := s.Watch(t.Context(), shard, store.Watching{Retention: time.Hour, Max: 1_000_000}); err != nil {
 			t.Fatal(err)
 		}
-		const tasks = 5000
+		const tasks = 2000
 		for first := 0; first < tasks; first += batch {
 			var add []*store.Task
 			for i := range batch {

@@ -21,7 +21,7 @@ func propertyIDs() []string {
 // actions each, or most of the others would meet nothing.
 func (p *pair) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"":            p.check,
+		"":            p.look,
 		"add":         p.add,
 		"add more":    p.add,
 		"hold":        p.hold,

@@ -36,6 +36,9 @@ func RunProperty(t *testing.T, open func(t *testing.T) store.Store) {
 			}
 		}
 		rt.Repeat(steps)
+		if !p.apart {
+			p.check(rt)
+		}
 	})
 }
 
@@ -49,6 +52,7 @@ type pair struct {
 	tokens   map[string][]store.Token // id -> tokens tried so far
 	indexed  store.IndexSet           // that new tasks speak of
 	apart    bool                     // a step was not the same for both: the rest compares nothing
+	steps    int
 }
 
 // side is one of the two stores, with the fences it gave.
@@ -148,6 +152,14 @@ func (p *pair) pass(rt *rapid.T) {
 func (p *pair) passed(rt *rapid.T, moment store.Millis) {
 	for _, s := range p.sides {
 		waitUntil(rt, s, moment+1)
+	}
+}
+
+// look is check after every third step: reading everything takes twenty times as long as a step,
+// and what is wrong mostly stays so.
+func (p *pair) look(rt *rapid.T) {
+	if p.steps++; p.steps%3 == 0 {
+		p.check(rt)
 	}
 }
 
