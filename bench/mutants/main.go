@@ -80,7 +80,10 @@ func run(ctx context.Context, args []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, o.atOnce))
 	for _, m := range all {
-		group.Go(func() error { return l.hunt(ctx, m, o) })
+		group.Go(func() error {
+			m.unclear = l.hunt(ctx, m, o) // which says nothing of the others
+			return ctx.Err()
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -88,10 +91,13 @@ func run(ctx context.Context, args []string) error {
 	fmt.Println(tableOf(all))
 	missed := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool { return m.caught != "" })
 	fmt.Printf("%d of %d caught\n", len(all)-len(missed), len(all))
-	if len(missed) > 0 {
-		return fmt.Errorf("%d missed", len(missed))
+	for _, m := range all {
+		err = errors.Join(err, m.unclear)
 	}
-	return nil
+	if len(missed) > 0 {
+		err = errors.Join(fmt.Errorf("%d missed", len(missed)), err)
+	}
+	return err
 }
 
 // mutant is one patch and what became of it.
@@ -105,6 +111,7 @@ type mutant struct {
 	overlay string        // says which files of the source are patched, and where the patched ones are
 	caught  string        // by which round, seed and rule; empty: missed
 	took    time.Duration // until then, without building
+	unclear error         // why there is no verdict, or none that counts
 }
 
 // load reads the patches of a directory, or some of them.
