@@ -1,6 +1,7 @@
 package schedules_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -16,7 +17,7 @@ type withOld struct {
 }
 
 func (v withOld) Members() []fleet.Member {
-	members := v.View.Members()
+	members := slices.Clone(v.View.Members())
 	for i := range members {
 		members[i].Old = members[i].Name == v.old
 	}
