@@ -55,8 +55,15 @@ func awaitAnother(t *testing.T, s shardOf, was seen) {
 	}
 }
 
+// startForAKill starts a server that has on disk what it answered. With everysec, the default of
+// tests, it answers while a sync goes on and writes up to two seconds later: a kill takes that.
+func startForAKill(t *testing.T) *redistest.Server {
+	t.Helper()
+	return redistest.Start(t, "--appendfsync", "always")
+}
+
 func TestRestartedServerIsAnother(t *testing.T) {
-	server := redistest.Start(t)
+	server := startForAKill(t)
 	s := claim(t, open(t, server.URL()))
 	was, err := look(t, s)
 	noError(t, err)
@@ -76,7 +83,7 @@ func TestRestartedServerIsAnother(t *testing.T) {
 // TestCommitIsForTheServerThatWasRead has the first command at a server that took over be what
 // follows from the one before.
 func TestCommitIsForTheServerThatWasRead(t *testing.T) {
-	server := redistest.Start(t)
+	server := startForAKill(t)
 	s := claim(t, open(t, server.URL()))
 	_, _, err := s.Commit(t.Context(), s.shard, &s.fence, []store.Commit{{Send: []store.Parcel{{To: "sdaily", Body: []byte("x")}}}})
 	noError(t, err)
@@ -101,7 +108,7 @@ func TestCommitIsForTheServerThatWasRead(t *testing.T) {
 
 // TestSessionFindsARestartedServer is of a node at rest: nothing else is asked.
 func TestSessionFindsARestartedServer(t *testing.T) {
-	server := redistest.Start(t)
+	server := startForAKill(t)
 	s := claim(t, open(t, server.URL()))
 	was, err := look(t, s)
 	noError(t, err)
@@ -120,7 +127,7 @@ func TestSessionFindsARestartedServer(t *testing.T) {
 // TestSessionDoesNotSayWhereShardsAre: sessions are renewed on a connection of their own. That it
 // came to another server must not pass for that of the others: what these read is of the old one.
 func TestSessionDoesNotSayWhereShardsAre(t *testing.T) {
-	server := redistest.Start(t)
+	server := startForAKill(t)
 	s := claim(t, open(t, server.URL()))
 	was, err := look(t, s)
 	noError(t, err)
