@@ -34,7 +34,7 @@ func cancels(t *task) {
 func (t *task) overAfter(o *op) {
 	ahead := int64(0)
 	if o.answer.Outcome == requested && !slices.ContainsFunc(t.deliveries, func(d *delivery) bool {
-		return d.Mono < o.to && !d.settledBefore(o.Mono)
+		return d.Mono < o.to && !d.settledBefore(o.Mono) && t.until(d, o.Mono) > o.Mono
 	}) {
 		ahead = heldAhead * millisecond
 	}

@@ -63,6 +63,15 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.ack("a", "r", ledger.OK)
 			p.at(900).found("done", 200, func(e *ledger.Event) { e.Output, e.History = "r", []ledger.Attempt{was(1, "acked", 200, 202)} })
 		}, ""},
+		{"asked to stop when it was held ahead, by nobody who had it before", func(p *tape) {
+			p.kept()
+			p.at(1190).cancel(ledger.OK, "", requested)
+			p.at(1201).put(ledger.Event{Kind: ledger.Delivered, Attempt: 2, Token: "b", HoldMS: 1000, Sum: "s", Client: "w", Due: epoch + 1200})
+			p.ack("b", "r", ledger.OK)
+			p.at(1900).found("done", 1200, func(e *ledger.Event) {
+				e.Output, e.History = "r", []ledger.Attempt{was(1, "expired", 100, 1100), was(2, "acked", 1200, 1202)}
+			})
+		}, ""},
 		{"asked to stop, and tried again", func(p *tape) {
 			p.kept()
 			p.at(110).cancel(ledger.OK, "", requested)
