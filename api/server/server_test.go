@@ -81,7 +81,9 @@ func (r *rig) callEmpty(service string, m protoreflect.MethodDescriptor) error {
 	}
 	stream, err := r.conn.NewStream(r.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, path)
 	must(r, err)
-	must(r, stream.SendMsg(in))
+	if err := stream.SendMsg(in); !errors.Is(err, io.EOF) { // at its end, which RecvMsg tells, when it was refused unread
+		must(r, err)
+	}
 	must(r, stream.CloseSend())
 	if err := stream.RecvMsg(out); !errors.Is(err, io.EOF) {
 		return err
