@@ -281,8 +281,15 @@ func (p *step) letIn() {
 	}
 }
 
+// inTime is how late a run of an audience may be decided and have the places of its recipients where
+// they are. One that is later begins when it is decided, and what it spreads does not come at once.
+const inTime = time.Second
+
 func (p *step) make(o Occurrence) {
-	r := Run{Occurrence: o, Due: max(p.due(o), p.Now), Walk: p.s.Audience != nil, Flow: p.s.Workflow != nil}
+	r := Run{Occurrence: o, Due: p.due(o), Walk: p.s.Audience != nil, Flow: p.s.Workflow != nil}
+	if late := p.Now.Sub(r.Due); late > 0 && !(r.Walk && late < inTime) {
+		r.Due = p.Now
+	}
 	r.Begun = r.Flow // it is not taken back
 	if slack := p.s.Template.Slack; slack > 0 && p.Place != nil {
 		r.Due = p.Place(r.Due, r.Due.Add(slack))
