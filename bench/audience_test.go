@@ -18,7 +18,7 @@ func showOfTest() *audienceShow {
 // give has a recipient get its task once more.
 func (s *audienceShow) give(i, attempt int) {
 	id := recipientID(i)
-	due := s.run.Begin.Add(s.place(id))
+	due := s.run.Begin.Add(s.spread().Place(id))
 	s.got[id] = append(s.got[id], started{due, due.Add(-25 * time.Second), due.Add(time.Millisecond), attempt})
 }
 
@@ -65,7 +65,7 @@ func TestWhoLeftInTimeIsExcused(t *testing.T) {
 	delete(s.got, recipientID(1))
 	delete(s.got, recipientID(2))
 	s.changed[1] = change{leaves, s.run.Begin, s.run.Begin}
-	late := s.run.Begin.Add(s.place(recipientID(2)) + 3*time.Second)
+	late := s.run.Begin.Add(s.spread().Place(recipientID(2)) + 3*time.Second)
 	s.changed[2] = change{leaves, late, late}
 	s.check(line)
 	if line.Broken[none] != 1 {

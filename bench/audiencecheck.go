@@ -2,13 +2,12 @@ package bench
 
 import (
 	"math"
-	"math/bits"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/ledger"
 )
 
 // What a run of an audience may break.
@@ -31,9 +30,10 @@ func (s *audienceShow) check(line *audienceLine) {
 	defer s.mu.Unlock()
 	line.Broken = map[string]int{twice: 0, none: 0, unwanted: 0, joinedIn: 0, misplaced: 0, early: 0, uneven: 0}
 	late, grains := hdrhistogram.New(1, int64(time.Hour/time.Microsecond), 3), make(map[time.Duration]int)
+	spread := s.spread()
 	for id, list := range s.got {
 		i := numberOf(id)
-		place := s.place(id)
+		place := spread.Place(id)
 		s.checkOne(line, i, list)
 		line.Tasks++
 		// One that was held over a kill is due when its hold had ended.
@@ -55,6 +55,11 @@ func (s *audienceShow) check(line *audienceLine) {
 	line.LateMS = lateness.Of(late)
 	s.weighGrains(line, grains)
 	s.countChanges(line)
+}
+
+// spread is how the run goes through the audience.
+func (o *audienceOptions) spread() *ledger.Spread {
+	return &ledger.Spread{Shards: o.Shards, WindowMS: o.Window.Milliseconds(), GrainMS: o.Grain.Milliseconds()}
 }
 
 // checkOne checks the handler starts of one recipient, of which the first is that of its task.
@@ -88,15 +93,7 @@ func (s *audienceShow) excused(i int, slack time.Duration) bool {
 	if !changed || c.kind != optsOut && c.kind != leaves {
 		return false
 	}
-	return c.asked.Before(s.run.Begin.Add(s.place(recipientID(i)) + slack))
-}
-
-// place is how long after the begin of the run the task of a recipient is due: the hash of its
-// id says the shard, and behind that the place.
-func (s *audienceShow) place(id string) time.Duration {
-	at := xxhash.Sum64String(id) << bits.Len(uint(s.Shards-1))
-	whole, _ := bits.Mul64(at, uint64(s.Window.Milliseconds()))
-	return time.Duration(whole) * time.Millisecond / s.Grain * s.Grain
+	return c.asked.Before(s.run.Begin.Add(s.spread().Place(recipientID(i)) + slack))
 }
 
 // weighGrains finds the grain whose count is farthest from what is to be expected. The last

@@ -33,6 +33,9 @@ func (a *auditor) audit(ctx context.Context) error {
 		if err := a.schedules(ctx, c); err != nil {
 			return fmt.Errorf("audit of schedules: %w", err)
 		}
+		if err := a.audience(ctx, c); err != nil {
+			return fmt.Errorf("audit of the audience: %w", err)
+		}
 		if err := a.workflows(ctx, c); err != nil {
 			return fmt.Errorf("audit of workflows: %w", err)
 		}
@@ -115,6 +118,9 @@ func found(t client.Snapshot) ledger.Event {
 	}
 	if e.Schedule = t.Schedule; e.Schedule != "" {
 		e.Occurrence = tap.Millis(t.Occurrence)
+	}
+	if e.Recipient = t.Recipient; e.Recipient != "" {
+		e.Created = tap.Millis(t.CreatedAt)
 	}
 	if t.Cause != nil {
 		e.Cause = t.Cause.ID

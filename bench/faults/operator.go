@@ -61,11 +61,11 @@ func (o operator) operate(ctx context.Context) error {
 	return errors.Join(err, c.Close())
 }
 
-// reshard gives the topics of the schedules and the workflows other shards, to which they move. Where
+// reshard gives the topics of schedules and workflows other shards, to which they move. Where
 // that fails they stay, which is nobody's loss.
 func (o operator) reshard(ctx context.Context, c *client.Client) {
 	shards := 3 + int(o.seed%4)
-	for _, name := range []string{plan.Scheduled, plan.Flowed} {
+	for _, name := range []string{plan.Scheduled, plan.Spread, plan.Flowed} {
 		_, _ = c.ConfigureTopic(ctx, name, client.Policy{Shards: &shards})
 	}
 }

@@ -43,6 +43,9 @@ func (r *round) play(ctx context.Context) (err error) {
 	if err := r.finishSchedules(ctx); err != nil {
 		return err
 	}
+	if err := r.finishAudience(ctx); err != nil {
+		return err
+	}
 	if err := r.finishWorkflows(ctx); err != nil {
 		return err
 	}
@@ -88,6 +91,9 @@ func (r *round) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := r.startSchedules(); err != nil {
+		return err
+	}
+	if err := r.startAudience(); err != nil {
 		return err
 	}
 	if err := r.startWorkflows(); err != nil {

@@ -33,6 +33,7 @@ func (r *round) join(c party.Config) (*process, error) {
 	c.Start, c.For, c.Rate = r.start, r.span, r.rate/float64(max(1, r.setting.producers))
 	c.Herd, c.HerdAt = r.herd/max(1, r.setting.producers), r.span
 	c.Schedules, c.Midnight, c.MidnightAt = r.setting.schedules, r.midnight, r.midnightAt
+	c.Recipients = r.setting.recipients
 	c.Workflows, c.Chains = r.setting.workflows, r.setting.workflows/2
 	c.Concurrency, c.Work, c.Giving = r.concurrency, r.work, 3*time.Second
 	text, err := json.Marshal(c)

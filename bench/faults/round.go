@@ -29,6 +29,7 @@ type round struct {
 	watcher   *process
 	scheduler *process
 	conductor *process
+	registrar *process
 	strikes   int
 }
 

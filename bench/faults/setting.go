@@ -22,6 +22,7 @@ type setting struct {
 	maxRetries  int
 	shards      int
 	schedules   int
+	recipients  int           // of an audience
 	workflows   int           // of all shapes, and half as many chains of tasks
 	crowd       int           // of schedules, in a round that has one
 	midnight    int           // more of them, see plan.Config

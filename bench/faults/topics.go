@@ -87,7 +87,7 @@ func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) err
 func (r *round) drain(ctx context.Context) error {
 	return r.Nodes[0].Ask(func(c *client.Client) error {
 		return r.awaitNone(ctx, "tasks are left", 100*time.Millisecond, func() (left int64, err error) {
-			for _, name := range append(plan.Topics(), plan.Flowed, plan.Next) {
+			for _, name := range append(plan.Topics(), plan.Spread, plan.Flowed, plan.Next) {
 				status, err := c.DescribeTopic(ctx, name)
 				if err != nil {
 					return 0, fmt.Errorf("count what is left: %w", err)

@@ -57,6 +57,13 @@ const (
 	ResumeSchedule Op = "resume_schedule"
 	Trigger        Op = "trigger" // the answer has ID of the run, if it was made at once
 
+	// Of an audience, without a Task; Recipient names who it is about, and Topic is that of the
+	// schedule whose runs go through it.
+	Join    Op = "join"     // or begin as the one who is to join, opt out or move later
+	OptOut  Op = "opt_out"  // of the kind of the runs
+	MoveOn  Op = "move_on"  // to another time zone
+	DropOut Op = "drop_out" // is no recipient any more
+
 	// Of a workflow, without a Task; Flow names it.
 	Submit         Op = "submit" // with Workflow
 	Signal         Op = "signal" // Signal names it, and Sum is of its payload
@@ -184,6 +191,13 @@ type Event struct {
 	Occurrence int64      `json:"occurrence_ms,omitempty"`
 	Timetable  *Timetable `json:"timetable,omitempty"`
 	Standing   *Standing  `json:"standing,omitempty"` // in Found, of a schedule
+	// Spread is that of a schedule with an audience, in PutSchedule. Recipient is whom a task of its
+	// runs is for, and Created when the store says that it was made, Unix ms, in deliveries and
+	// Found. Walk is how a run stands, in Found without a Task.
+	Spread    *Spread `json:"spread,omitempty"`
+	Recipient string  `json:"recipient,omitempty"`
+	Created   int64   `json:"created_ms,omitempty"`
+	Walk      *Walk   `json:"walk,omitempty"`
 
 	// Flow is the id of the workflow of a call or of Found without a Task.
 	Flow     string         `json:"flow,omitempty"`

@@ -210,6 +210,9 @@ func (s *tappedStream) RecvMsg(m any) error {
 		if e.Schedule = task.GetSchedule(); e.Schedule != "" {
 			e.Occurrence = Millis(task.GetOccurrenceTime().AsTime())
 		}
+		if e.Recipient = task.GetRecipient(); e.Recipient != "" {
+			e.Created = Millis(task.GetCreatedAt().AsTime())
+		}
 		e.Making, e.Cause = Making(task), task.GetCause().GetId()
 		events = append(events, e)
 	}

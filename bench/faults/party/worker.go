@@ -64,6 +64,8 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	switch {
 	case t.Topic == plan.Scheduled:
 		return h.run(ctx, t)
+	case t.Topic == plan.Spread:
+		return h.reach(ctx, t)
 	case t.Step != nil:
 		return h.step(ctx, t)
 	case t.Topic == plan.Flowed || t.Topic == plan.Next:
@@ -101,6 +103,14 @@ func (h *hands) run(ctx context.Context, t worker.Task) error {
 		return err
 	}
 	return h.fail(t, h.c.Mix.FateOf(h.c.Seed, name))
+}
+
+// reach works at the task of a recipient.
+func (h *hands) reach(ctx context.Context, t worker.Task) error {
+	if err := h.spend(ctx, time.Until(time.Unix(0, h.hung.Load()))); err != nil {
+		return err
+	}
+	return h.fail(t, h.c.Mix.FateOf(h.c.Seed, fmt.Sprint(t.Run.Recipient, t.Run.Occurrence.Sub(h.c.Start))))
 }
 
 // fail ends a task as its fate is.

@@ -18,4 +18,5 @@ type Config struct {
 	Schedules  int           // with all policies
 	Midnight   int           // more of them, with an occurrence each, MidnightAt from the start
 	MidnightAt time.Duration // whole seconds
+	Recipients int           // of an audience
 }

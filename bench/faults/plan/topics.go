@@ -17,9 +17,9 @@ const (
 // Topics are all of them.
 func Topics() []string { return []string{Plain, Capped, Rated, Kept} }
 
-// AllTopics are the topics of a round, that of the backlog, that of the schedules and those of the
+// AllTopics are the topics of a round, that of the backlog, those of the schedules and those of the
 // workflows.
-func AllTopics() []string { return append(Topics(), Laned, Scheduled, Flowed, Next) }
+func AllTopics() []string { return append(Topics(), Laned, Scheduled, Spread, Flowed, Next) }
 
 // Scheduled is the topic of the schedules. It keeps their runs when they are done.
 const Scheduled = "faults-scheduled"

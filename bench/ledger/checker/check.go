@@ -76,6 +76,11 @@ func scheduleRules() []func(*schedule) {
 	return []func(*schedule){twice, vanished, unreasonable, premature, strayed}
 }
 
+// audienceRules are the promises about each audience by itself.
+func audienceRules() []func(*audience) {
+	return []func(*audience){reached, placed, heeded, counted}
+}
+
 // workflowRules are the promises about each workflow by itself.
 func workflowRules() []func(*workflow) {
 	return []func(*workflow){stranded, untimely, redone, grownWhole, misled, unwound, zombie}
@@ -101,6 +106,15 @@ func Check(h *History, r Rules) *Verdict {
 		s := ev.schedule(d)
 		for _, check := range scheduleRules() {
 			check(s)
+		}
+	}
+	for _, r := range h.registers {
+		a := ev.audience(r)
+		if a == nil {
+			continue
+		}
+		for _, check := range audienceRules() {
+			check(a)
 		}
 	}
 	for _, c := range h.workflows {

@@ -21,7 +21,7 @@
 //
 // To add a rule, write a function in a file of its own and name it in check.go: in taskRules
 // when it is about each task by itself, in runRules when it is about several tasks, a topic
-// or a watch; in scheduleRules and workflowRules when it is about one of those. A new kind of
+// or a watch; in scheduleRules, audienceRules and workflowRules when it is about one of those. A new kind of
 // violation goes into violation.go, and what has to be written down for it into event.go of
 // package ledger.
 package checker

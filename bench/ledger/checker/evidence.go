@@ -49,6 +49,9 @@ func newEvidence(h *History, r *Rules) *evidence {
 		ev.excuseCalls(d.calls())
 		ev.excuseTakenBack(d)
 	}
+	for _, r := range h.registers {
+		ev.excuseCalls(r.calls())
+	}
 	for _, c := range h.workflows {
 		ev.excuseCalls(c.calls())
 	}

@@ -19,6 +19,7 @@ type History struct {
 	stories   map[string]*story          // by topic and id
 	schedules map[string]*diary          // by topic and name
 	workflows map[string]*course         // by topic and id
+	registers map[string]*register       // of audiences, by the topic of their runs
 	acks      map[string][]*op           // that enqueue tasks, by the sums of these
 	next      map[string][]*story        // tasks that acks enqueued, by their sums
 	holds     map[string]int64           // how long a hold of a topic lasts, in ms
@@ -61,7 +62,7 @@ func Read(dir string) (*History, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]ledger.Event) *History {
-	h := &History{stories: map[string]*story{}, schedules: map[string]*diary{}, workflows: map[string]*course{}, acks: map[string][]*op{}, next: map[string][]*story{}, holds: map[string]int64{}, topics: map[string]*ledger.Event{}, changes: map[string]*story{}, groups: map[string]*group{}, logs: map[string][]*ledger.Event{}, watches: map[string][]*ledger.Event{}, died: map[string]bool{}}
+	h := &History{stories: map[string]*story{}, schedules: map[string]*diary{}, workflows: map[string]*course{}, registers: map[string]*register{}, acks: map[string][]*op{}, next: map[string][]*story{}, holds: map[string]int64{}, topics: map[string]*ledger.Event{}, changes: map[string]*story{}, groups: map[string]*group{}, logs: map[string][]*ledger.Event{}, watches: map[string][]*ledger.Event{}, died: map[string]bool{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -71,6 +72,8 @@ func New(files [][]ledger.Event) *History {
 	h.adoptNext()
 	for _, s := range h.stories {
 		switch {
+		case s.recipient != "":
+			h.adoptRecipient(s)
 		case s.schedule != "":
 			h.adopt(s)
 		case s.making != nil:
@@ -85,6 +88,9 @@ func New(files [][]ledger.Event) *History {
 	}
 	for _, c := range h.workflows {
 		c.sort()
+	}
+	for _, r := range h.registers {
+		r.sort()
 	}
 	for _, w := range h.watches {
 		slices.SortStableFunc(w, func(a, b *ledger.Event) int { return cmp.Compare(a.Mono, b.Mono) })
@@ -121,6 +127,10 @@ func (h *History) add(events []ledger.Event) {
 			}
 			if e.Op == ledger.Drop {
 				record(&h.drops, e, calls)
+				continue
+			}
+			if e.Task == "" && isOfAudience(e) {
+				h.register(e.Topic).add(e, calls)
 				continue
 			}
 			if e.Schedule != "" && e.Task == "" {

@@ -12,6 +12,8 @@ type story struct {
 	topic, id  string
 	schedule   string         // that made it; empty: an enqueue did
 	occurrence int64          // ms, of such a task
+	recipient  string         // whom it is for; empty: it is not of a run of an audience
+	created    int64          // ms, of such a task; 0: nobody knows
 	making     *ledger.Making // of a step of a workflow; nil: it is none
 	cause      string         // the task whose ack enqueued it
 	events     []*ledger.Event
@@ -55,6 +57,9 @@ func (s *story) add(e *ledger.Event, calls map[uint64]*op) {
 	if e.Schedule != "" {
 		s.schedule, s.occurrence = e.Schedule, e.Occurrence
 	}
+	if e.Recipient != "" {
+		s.recipient, s.created = e.Recipient, e.Created
+	}
 	if e.Making != nil {
 		s.making = e.Making
 	}
@@ -83,6 +88,7 @@ func (s *story) add(e *ledger.Event, calls map[uint64]*op) {
 			s.cancels = append(s.cancels, o)
 		case ledger.Pause, ledger.Resume, ledger.Configure, ledger.Acquire, ledger.Drop: // of topics
 		case ledger.PutSchedule, ledger.PauseSchedule, ledger.ResumeSchedule, ledger.Trigger: // of schedules
+		case ledger.Join, ledger.OptOut, ledger.MoveOn, ledger.DropOut: // of audiences
 		case ledger.Submit, ledger.Signal, ledger.CancelWorkflow, ledger.PauseWorkflow, ledger.ResumeWorkflow, ledger.RetryWorkflow, ledger.SkipStep: // of workflows
 		}
 	case ledger.Answer:

@@ -28,12 +28,13 @@ const (
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
 
-	// Of schedules; the task of an offence is the schedule.
-	Doubled      Violation = "doubled"      // an occurrence had two runs, or a run and a reason
-	Vanished     Violation = "vanished"     // it had neither a run nor a reason
+	// Of schedules; the task of an offence is the schedule, or a recipient of its audience.
+	Doubled      Violation = "doubled"      // an occurrence had two runs, or a run and a reason, or a recipient two tasks
+	Vanished     Violation = "vanished"     // it had neither a run nor a reason, or a recipient no task
 	Unreasonable Violation = "unreasonable" // there was no run for a reason that was not so
 	Premature    Violation = "premature"    // a worker had its run before its time
-	Strayed      Violation = "strayed"      // it had a run after an answered pause or edit that it should not have had
+	Strayed      Violation = "strayed"      // it had a run after an answered pause or edit that it should not have had, or somebody a task who had opted out
+	Misplaced    Violation = "misplaced"    // due elsewhere than at the place of its recipient
 
 	// Of workflows and acks that enqueue; the task of an offence is the workflow or the task.
 	Half     Violation = "half"     // acked without what the ack adds, or the other way
@@ -48,7 +49,7 @@ const (
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
 	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Missed, Mistold, Wrong, Stuck,
-		Doubled, Vanished, Unreasonable, Premature, Strayed,
+		Doubled, Vanished, Unreasonable, Premature, Strayed, Misplaced,
 		Half, Untimely, Redone, Stranded, Misled, Unwound, Zombie}
 }
 
