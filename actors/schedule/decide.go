@@ -118,6 +118,11 @@ func (p *step) holdsBack() bool {
 // end marks a schedule without occurrences as finished, once its runs are over.
 func (p *step) end() {
 	if len(p.s.Open) > 0 || len(p.s.Waiting) > 0 || len(p.s.Backfills) > 0 {
+		if p.s.Untracked { // of which nobody tells: they are over at their times
+			for _, r := range p.s.Open {
+				p.wake(r.At)
+			}
+		}
 		return
 	}
 	p.s.Phase, p.s.Decided = Finished, max(p.s.Decided, p.Now)

@@ -86,6 +86,31 @@ func TestAudienceFromCreateToDelete(t *testing.T) {
 	}
 }
 
+// TestRecipientRefusals has the rows of the table of bad input about one of an audience.
+func TestRecipientRefusals(t *testing.T) {
+	ddq := onMemory(t)
+	ddq(exitOK, "audience", "create", "users", "--kind", "digest")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"users", strings.Repeat("a", 129)}, "BAD_RECIPIENT"},
+		{[]string{"users", "bob", "--quiet", "25:00-07:00"}, "BAD_RECIPIENT"},
+		{[]string{"users", "bob", "--off", "news"}, "NO_KIND"},
+		{[]string{"users", "bob", "--off", "digest", "--on", "digest"}, "BAD_RECIPIENT"},
+		{[]string{"users", "bob", "--data", strings.Repeat("d", 257)}, "BAD_RECIPIENT"},
+		{[]string{"nobody", "bob"}, "NO_AUDIENCE"},
+	} {
+		got := ddq(exitFailed, append([]string{"audience", "put"}, c.args...)...)
+		if !strings.Contains(got.err, c.want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%.80q says %q, want %s", c.args, got.err, c.want)
+		}
+	}
+	if got := ddq(exitOK, "audience", "recipients", "users"); got.out != "" {
+		t.Errorf("recipients that were refused are there:\n%s", got.out)
+	}
+}
+
 func TestAudienceImport(t *testing.T) {
 	ddq := onMemory(t)
 	ddq(exitOK, "audience", "create", "users", "--kind", "digest")

@@ -133,6 +133,7 @@ var flagNames = map[string]string{
 	"policy.rate.count": "rate", "policy.rate.period_ms": "rate", "policy.rate.burst": "burst",
 	"policy.key_rate.count": "key-rate", "policy.key_rate.period_ms": "key-rate", "policy.key_rate.burst": "key-burst",
 	"every.every_ms": "every", "every.from": "from", "start_time": "start", "end_time": "end", "catch_up.policy": "catch-up", "labels": "label", "calendars": "calendar", "track": "untracked",
+	"audience.name": "audience", "window_ms": "spread",
 	"backoff.base_ms": "backoff", "backoff.max_ms": "backoff", "backoff.jitter_percent": "backoff",
 }
 
@@ -142,7 +143,7 @@ func flagOf(field string) string {
 		return name
 	}
 	field = scheduleEntry.ReplaceAllString(field, "")
-	for _, prefix := range []string{"policy.", "filter.", "task.", "timetable.", "catch_up."} {
+	for _, prefix := range []string{"policy.", "filter.", "task.", "timetable.", "catch_up.", "audience."} {
 		field = strings.TrimPrefix(field, prefix)
 	}
 	if name, ok := flagNames[field]; ok {

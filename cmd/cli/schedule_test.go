@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,15 @@ func TestScheduleRefusals(t *testing.T) {
 	ddq(exitOK, "schedule", "put", "nightly", "--topic", "report", "--cron", "30 2 * * *")
 	ddq(exitOK, "schedule", "put", "fast", "--topic", "report", "--cron", "* * * * * *", "--paused")
 	ddq(exitOK, "schedule", "trigger", "nightly")
+	ddq(exitOK, "audience", "create", "users", "--kind", "digest")
+	ddq(exitOK, "schedule", "put", "busy", "--topic", "report", "--cron", "* * * * * *", "--paused")
+	for i := range 10 {
+		ddq(exitOK, "schedule", "backfill", "busy", "--from", "1m", "--to", "0s", "--id", strconv.Itoa(i))
+	}
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, make([]byte, 600<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	put := func(args ...string) []string {
 		return append([]string{"schedule", "put", "other", "--topic", "report"}, args...)
 	}
@@ -153,6 +163,12 @@ func TestScheduleRefusals(t *testing.T) {
 		{put("--at", "2001-01-31T09:00:00Z"), "(NEVER_FIRES)"},
 		{put("--every", "1m", "--end", "2001-01-31T09:00:00Z"), "(NEVER_FIRES)"},
 		{put("--cron", "0 3 * * *", "--zone", "Berlin"), `--zone: "Berlin" is none of the IANA database; did you mean Europe/Berlin? (BAD_ZONE)`},
+		{put("--cron", "0 3 * * *", "--zone", "Local"), "(BAD_ZONE)"},
+		{put("--cron", "0 3 * * *", "--zone", "+02:00"), "(BAD_ZONE)"},
+		{put("--every", "10s", "--payload-file", large), "--payload: the payload of a schedule has 614400 bytes"},
+		{put("--every", "10s", "--audience", "users", "--kind", "news"), "(NO_KIND)"},
+		{put("--every", "10s", "--audience", "users", "--kind", "digest", "--spread", "25h"), "--spread must be 0s to 1d (OUT_OF_RANGE_FIELD)"},
+		{put("--every", "10s", "--audience", "users", "--kind", "digest", "--spread", "10s", "--grain", "1m"), "--grain must be 0s to 10s (OUT_OF_RANGE_FIELD)"},
 		{put("--every", "10s", "--jitter", "8s"), "--jitter: 8s is more than half of the 10s between two occurrences (OUT_OF_RANGE_FIELD)"},
 		{put("--every", "10s", "--history", "101"), "--history must be 0 to 100 (OUT_OF_RANGE_FIELD)"},
 		{put("--every", "10s", "--grace", "2d"), "--grace must be 1s to 1d (OUT_OF_RANGE_FIELD)"},
@@ -162,6 +178,7 @@ func TestScheduleRefusals(t *testing.T) {
 		{put("--every", "10s", "--label", "a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9"), "--label: 9 labels; at most 8 are allowed (BAD_SCHEDULE)"},
 		{[]string{"schedule", "put", "nightly", "--topic", "report", "--cron", "30 2 * * *", "--if-version", "7"}, "is at version 1 (VERSION_MISMATCH)"},
 		{[]string{"schedule", "put", "nightly", "--topic", "report", "--cron", "30 2 * * *", "--if-version", "0"}, "(SCHEDULE_EXISTS)"},
+		{[]string{"schedule", "backfill", "busy", "--from", "1m", "--to", "0s", "--id", "10"}, "(TOO_MANY_BACKFILLS)"},
 		{[]string{"schedule", "pause", "absent"}, "(NO_SCHEDULE)"},
 		{[]string{"schedule", "trigger", "nightly", "--overlap", "skip"}, "(RUN_OPEN)"},
 		{[]string{"schedule", "backfill", "nightly", "--from", "1h", "--to", "2h"}, "--to is before from (BAD_TIME)"},
@@ -192,6 +209,26 @@ func TestScheduleRefusals(t *testing.T) {
 	} {
 		if got := ddq(exitUsage, c.args...); !strings.Contains(got.err, c.want) {
 			t.Errorf("%s\n  says %q\n  want %q", strings.Join(c.args, " "), got.err, c.want)
+		}
+	}
+}
+
+// TestFinishedScheduleIsNotTriggered has the row that has to wait for its schedule to end.
+func TestFinishedScheduleIsNotTriggered(t *testing.T) {
+	ddq := onMemory(t)
+	ddq(exitOK, "schedule", "put", "once", "--topic", "report", "--every", "1s", "--max-runs", "1", "--overlap", "allow", "--untracked")
+	deadline := time.Now().Add(20 * time.Second)
+	for tick := time.Tick(20 * time.Millisecond); ; <-tick {
+		if got := ddq(exitOK, "schedule", "list", "--state", "finished"); strings.Contains(got.out, "once") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a schedule of one run has not finished")
+		}
+	}
+	for _, args := range [][]string{{"trigger", "once"}, {"backfill", "once", "--from", "1m", "--to", "0s"}} {
+		if got := ddq(exitFailed, append([]string{"schedule"}, args...)...); !strings.Contains(got.err, "(SCHEDULE_FINISHED)") || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s: %q", args[0], got.err)
 		}
 	}
 }
