@@ -37,29 +37,32 @@ func (s *Calendars) Put(ctx context.Context, c Calendar, ifVersion *int64) (Put,
 	if err != nil {
 		return Put{}, problem.Bug(err)
 	}
+	unsure := false // whether a try was made whose answer was lost
 	for range changeTries {
 		there, err := s.schedules.calendarCell(ctx, c.Name)
 		if err != nil {
-			return Put{}, err
+			return Put{}, err.Behind(unsure)
 		}
 		if err := checkCalendarVersion(&there, c.Name, ifVersion); err != nil {
-			return Put{}, err
+			return Put{}, err.Behind(unsure)
 		}
 		put := Put{Version: there.Version + 1, Outcome: Changed}
 		switch {
 		case there.Version == 0:
 			put.Outcome = Created
 			if err := s.room(ctx); err != nil {
-				return Put{}, err
+				return Put{}, err.Behind(unsure)
 			}
 		case slices.Equal(there.Body, cell.Body):
 			return Put{Version: there.Version, Outcome: Unchanged}, nil
 		}
-		if done, err := s.commit(ctx, store.Put{Cell: cell, If: there.Version}); done || err != nil {
-			return put, problem.AsError(err)
+		done, repeated, err := s.commit(ctx, store.Put{Cell: cell, If: there.Version})
+		if done || err != nil {
+			return put, problem.AsError(err.Behind(unsure))
 		}
+		unsure = unsure || repeated
 	}
-	return Put{}, errBusy(c.Name)
+	return Put{}, errBusy(c.Name).Behind(unsure)
 }
 
 func checkCalendarVersion(there *store.Cell, name string, ifVersion *int64) *problem.Error {
@@ -73,19 +76,20 @@ func checkCalendarVersion(there *store.Cell, name string, ifVersion *int64) *pro
 		Message: fmt.Sprintf("calendar %q is at version %d", name, there.Version)}
 }
 
-// commit reports false when the calendar is another one by now.
-func (s *Calendars) commit(ctx context.Context, put store.Put) (bool, *problem.Error) {
+// commit reports whether it was made; it was not when the calendar is another one by now. Repeated
+// says that an answer was lost before: then it may have been made all the same.
+func (s *Calendars) commit(ctx context.Context, put store.Put) (made, repeated bool, _ *problem.Error) {
 	c := store.Commit{Puts: []store.Put{put}}
 	var results []store.CommitResult
-	_, err := s.node.Resolve(ctx, func() (err error) {
+	repeated, err := s.node.Resolve(ctx, func() (err error) {
 		_, results, err = s.cells.Commit(ctx, schedule.CalendarShard, nil, []store.Commit{c})
 		return err
 	})
 	if err != nil {
-		return false, problem.FromStore(err)
+		return false, repeated, problem.FromStore(err)
 	}
 	s.node.Calendars().Forget()
-	return results[0].Status == store.OK || schedule.Landed(&c, &results[0]), nil
+	return results[0].Status == store.OK || schedule.Landed(&c, &results[0]), repeated, nil
 }
 
 // room refuses one calendar more than there may be.
@@ -174,6 +178,6 @@ func (s *Calendars) Delete(ctx context.Context, name string) error {
 		}
 		token = next
 	}
-	_, err := s.commit(ctx, store.Put{Cell: store.Cell{ID: schedule.CalendarID(name)}, If: store.AnyVersion})
+	_, _, err := s.commit(ctx, store.Put{Cell: store.Cell{ID: schedule.CalendarID(name)}, If: store.AnyVersion})
 	return problem.AsError(err)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store/memstore"
+	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // TestAChangeWhoseAnswerIsLostIsNotRefused has the commit of a call be made, its answer be lost
@@ -52,5 +54,26 @@ func TestAChangeWhoseAnswerIsLostIsNotRefused(t *testing.T) {
 			t.Errorf("a put that was made is answered with %v", err)
 		}
 		st.Set(nil, false)
+	})
+}
+
+// TestAChangeOfACalendarWhoseAnswerIsLostIsNotRefused: somebody else's comes behind it.
+func TestAChangeOfACalendarWhoseAnswerIsLostIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &servicetest.Lossy{Store: memstore.New()}
+		s := servicetest.Start(t, actors.Config{}, st)
+		defer s.Node().Stop(context.WithoutCancel(t.Context()))
+		closed := func(weekdays ...time.Weekday) schedules.Calendar {
+			return schedules.Calendar{Name: "closed", Calendar: timetable.Calendar{Weekdays: weekdays}}
+		}
+		first := putCalendar(t, s, closed(time.Sunday))
+		st.Set(func() { putCalendar(t, s, closed(time.Monday)) }, false)
+		_, err := s.Calendars.Put(t.Context(), closed(time.Saturday), &first.Version)
+		if e := problem.FromStore(err); e == nil || e.Reason != "AMBIGUOUS" {
+			t.Errorf("a change that was made, of the version it asked for, is answered with %v", err)
+		}
+		if _, err := s.Calendars.Put(t.Context(), closed(time.Saturday), &first.Version); servicetest.ReasonOf(err) != "VERSION_MISMATCH" {
+			t.Errorf("the same again, whose answer nobody loses, is answered with %v", err)
+		}
 	})
 }
