@@ -50,6 +50,11 @@ func (d *diary) calls() []*op { return slices.Concat(d.puts, d.turns, d.triggers
 // changed reports whether anything was done to the schedule that takes runs back.
 func (d *diary) changed() bool { return len(d.puts) > 1 || len(d.turns)+len(d.triggers) > 0 }
 
+// changedAfter reports whether anything like that may have been done after a moment.
+func (d *diary) changedAfter(mono int64) bool {
+	return slices.ContainsFunc(d.calls(), func(o *op) bool { return o.may() && o.to > mono })
+}
+
 // sort puts everything in order.
 func (d *diary) sort() {
 	slices.SortStableFunc(d.events, func(a, b *ledger.Event) int { return cmp.Compare(a.Mono, b.Mono) })
@@ -86,9 +91,10 @@ func (h *History) adopt(s *story) {
 }
 
 // runLives is how many lives the task of a run may have had: one, and as many as may be
-// when a fault may have undone one of them.
+// when it may have been taken back, or a fault may have undone one of them.
 func (s *story) runLives() int {
-	undone := slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.excused }) ||
+	undone := s.takenBack ||
+		slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.excused }) ||
 		slices.ContainsFunc(s.settles, func(o *op) bool { return o.excused }) ||
 		slices.ContainsFunc(s.deliveries, func(d *delivery) bool { return d.loose })
 	if undone {
@@ -97,5 +103,5 @@ func (s *story) runLives() int {
 	return 1
 }
 
-// loose reports whether a fault may have undone the run, or what was done with it.
+// loose reports whether a fault may have undone the run, or what was done with it, or had it made anew.
 func (s *story) loose() bool { return s.runLives() > 1 }

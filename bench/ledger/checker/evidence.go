@@ -102,7 +102,7 @@ func (ev *evidence) excuse(s *story) {
 }
 
 // excuseTakenBack lets a pause or an edit take back runs that have begun: when the clock was
-// set back they are to come again.
+// set back they are to come again, as the edit has them and without what they remember.
 func (ev *evidence) excuseTakenBack(d *diary) {
 	if !ev.clock.WasSet() || !d.changed() {
 		return
@@ -110,6 +110,7 @@ func (ev *evidence) excuseTakenBack(d *diary) {
 	for _, s := range d.runs {
 		ask := &ledger.Event{Kind: ledger.Call, Op: ledger.Delete, Topic: s.topic, Task: s.id, Mono: s.begin(), Schedule: s.schedule}
 		s.removals = append(s.removals, &op{Event: ask, result: ledger.Unknown, to: never})
+		s.takenBack = s.takenBack || d.changedAfter(s.begin())
 	}
 }
 

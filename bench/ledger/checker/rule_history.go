@@ -10,14 +10,15 @@ import (
 const historyCap = 20
 
 // history: where attempts are kept, every one that a worker had is written down as it ended, and
-// none that ended in another way.
+// none that ended in another way. Of a run that was made anew only the last task's are.
 func history(t *task) {
 	f := t.found
 	if topic := t.policy(); f == nil || topic == nil || topic.KeepMS == 0 || len(f.History) >= historyCap {
 		return
 	}
+	anew := t.made() && t.loose()
 	for _, d := range t.deliveries {
-		if !d.loose && !t.written(d) {
+		if !anew && !d.loose && !t.written(d) {
 			return
 		}
 	}

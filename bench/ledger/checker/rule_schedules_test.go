@@ -68,6 +68,18 @@ func skips(at, count int64, why string) ledger.Past {
 	return ledger.Past{At: at, Count: count, Skipped: why}
 }
 
+// givenBack is a run that a worker gives back, and that comes again as an edit meanwhile has it.
+func (p *tape) givenBack(at int64, meanwhile func()) {
+	id := clockTime(at)
+	p.begun(at)
+	p.call(ledger.Event{Op: ledger.Release, Task: id, Token: id}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+	meanwhile()
+	p.ofSchedule(ledger.Event{Op: ledger.PutSchedule, Timetable: every200(), Sum: "t"}, ledger.OK)
+	p.begun(at, func(e *ledger.Event) { e.Token, e.Sum = "again", "t" })
+	p.call(ledger.Event{Op: ledger.Ack, Task: id, Token: "again"}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+	p.put(ledger.Event{Kind: ledger.Found, Task: id, Schedule: "s", Occurrence: epoch + at, State: "done", Due: epoch + at, History: []ledger.Attempt{{Number: 1, Started: epoch + at, Outcome: "acked"}}})
+}
+
 func TestCheckerFindsWrongSchedules(t *testing.T) {
 	all := func(p *tape) {
 		for at := int64(1000); at <= 2000; at += 200 {
@@ -326,6 +338,25 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.ended(2000)
 			p.stands(3000)
 		}, Strayed},
+		{"made anew by an edit, when the clock was set back", func(p *tape) {
+			p.diaryOf(every200())
+			for at := int64(1000); at < 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.givenBack(2000, func() {
+				p.put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + p.now - 3_600_000})
+				p.at(p.now + 100).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + p.now})
+			})
+			p.stands(3000)
+		}, ""},
+		{"made anew by an edit after it had begun", func(p *tape) {
+			p.diaryOf(every200())
+			for at := int64(1000); at < 2000; at += 200 {
+				p.runOf(at)
+			}
+			p.givenBack(2000, func() {})
+			p.stands(3000)
+		}, Garbled},
 		{"with the payload of before", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)

@@ -27,6 +27,7 @@ type story struct {
 	deliveries []*delivery     // in the order they were received
 	found      *ledger.Event   // nil: not in the store at the end
 	allFound   []*ledger.Event // a key may have several
+	takenBack  bool            // the run of a schedule may have been made anew, see excuseTakenBack
 }
 
 // op is a call and what came of it. It took effect, if it did, between from and to.
