@@ -18,7 +18,7 @@ func taskCommand(parent *cli) *cobra.Command {
 	c := taskCommands{parent}
 	return session.Group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
 		c.get(), c.update(), c.promote(), c.reschedule(), c.delete(), c.list(),
-		c.count(), c.due(), c.wait(), c.cancel(), c.chain())
+		c.count(), c.due(), c.wait(), c.cancel(), c.chain(), c.trace())
 }
 
 const anyTopic = "topic of the task (default: look in every topic)"
