@@ -43,7 +43,7 @@ func clockFaults() []Fault {
 					return r.SetStoreClock(0)
 				})
 			},
-			Cost: "as clock-ahead; a retry whose backoff began meanwhile waits for as long as the clock was ahead",
+			Cost: "as clock-ahead; a retry whose backoff began meanwhile, and a child of a workflow that was made meanwhile and has not begun, wait for as long as the clock was ahead",
 		},
 		{
 			Name: "clock-node", What: "the clock of a node is set an hour ahead or back for some seconds, not the store's", Stores: onAnyRedis(), strike: setNodeClock,

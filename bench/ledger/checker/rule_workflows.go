@@ -27,7 +27,8 @@ func stranded(w *workflow) {
 }
 
 // waits reports whether the workflow waits for a time that is as far off as a clock was set back:
-// when its task is due, which was made by the clock of before, or a delay of its own.
+// when its task is due, which was made by the clock of before, a delay of its own, or the moment at
+// which a child of it was made, that has not begun since.
 func (w *workflow) waits() bool {
 	if !w.clock.WasSet() {
 		return false
@@ -36,7 +37,8 @@ func (w *workflow) waits() bool {
 		if key != w.topic+"/"+w.id && !strings.HasPrefix(key, w.topic+"/"+w.id+"/") {
 			continue
 		}
-		if slices.ContainsFunc(c.tasks, (*story).isToCome) {
+		unbegun := c.id != w.id && c.found != nil && c.found.State == flowRunning && len(c.tasks) == 0
+		if unbegun || slices.ContainsFunc(c.tasks, (*story).isToCome) {
 			return true
 		}
 	}

@@ -56,6 +56,12 @@ func (p *tape) flowStands(state string, steps ...ledger.StepStanding) {
 	p.at(5000).ofFlow(ledger.Event{Kind: ledger.Found, State: state, Steps: steps}, "")
 }
 
+// childStands is how the child "c" of the workflow was found.
+func (p *tape) childStands(state string, steps ...ledger.StepStanding) {
+	p.at(4000).put(ledger.Event{Kind: ledger.Found, Task: "-", Flow: "w/c", State: state, Steps: steps})
+	p.events[len(p.events)-1].Task = ""
+}
+
 func told(step, sum string) ledger.Making {
 	return ledger.Making{Inputs: []ledger.Input{{Step: step, State: stepDone, Sum: sum}}}
 }
@@ -70,6 +76,7 @@ func standing(state string, steps ...string) (all []ledger.StepStanding) {
 func TestCheckerFindsWrongWorkflows(t *testing.T) {
 	line := ledger.Workflow{Undo: true, Steps: []ledger.Step{{Name: "a", Undo: true}, {Name: "b", Undo: true, After: []ledger.Condition{{Step: "a"}}}}}
 	fan := ledger.Workflow{Steps: []ledger.Step{{Name: "a", Copies: new(2)}, {Name: "b", After: []ledger.Condition{{Step: "a"}}}}}
+	nested := ledger.Workflow{Steps: []ledger.Step{{Name: "c", Child: &ledger.Workflow{Steps: []ledger.Step{{Name: "x"}}}}}}
 	both := func(p *tape) {
 		p.submitted(line)
 		p.stepOf(10, "a", ledger.Making{})
@@ -106,6 +113,18 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			p.put(ledger.Event{Kind: ledger.Found, Task: "b", Making: &ledger.Making{Workflow: "w", Step: "b", Try: 1, Starts: 1}, State: "scheduled", Due: epoch + 3_600_010})
 			p.flowStands("running", standing(stepDone, "a")...)
 		}, ""},
+		{"open at the end, with a child that begins when the clock is there again", func(p *tape) {
+			p.submitted(nested)
+			p.at(2).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 3_600_002})
+			p.at(20).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 20})
+			p.childStands("running", standing("waiting", "x")...)
+			p.flowStands("running", standing("made", "c")...)
+		}, ""},
+		{"open at the end, with a child that does not begin", func(p *tape) {
+			p.submitted(nested)
+			p.childStands("running", standing("waiting", "x")...)
+			p.flowStands("running", standing("made", "c")...)
+		}, Stranded},
 		{"submitted, and gone", both, Stranded},
 		{"cancelled by nobody", func(p *tape) {
 			p.submitted(line)

@@ -36,6 +36,7 @@ const (
 	stepUndone     = "undone"
 	stepUndoFailed = "undo_failed"
 	flowDone       = "done"
+	flowRunning    = "running"
 	flowFailed     = "failed"
 	flowCancelled  = "cancelled"
 )
