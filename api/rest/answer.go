@@ -60,6 +60,7 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 		w.Header().Set("Ddq-Settled", strconv.FormatBool(a.Ended))
 	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse, *ddqv1.DeleteScheduleResponse, *ddqv1.DeleteAudienceResponse,
 		*ddqv1.DeleteWorkflowResponse, *ddqv1.RevokeTokenResponse, *ddqv1.DeleteBindingResponse:
+		w.Header().Del("Content-Type") // of the body that there is not
 		w.WriteHeader(http.StatusNoContent)
 	case *ddqv1.CancelTaskResponse:
 		return cancelled(w, a)
