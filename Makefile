@@ -17,6 +17,9 @@ OTHERS   = $(filter-out $(BUBBLES),$(shell $(GO) list $(PKGS)))
 # A program with the race detector sleeps for a second at its end, to hear of goroutines that are
 # left. The tests fail by goroutines that are left.
 RACE    := GORACE=atexit_sleep_ms=0
+# How tests are compiled: the compiler with more garbage, the tests with what is usual; vet is
+# lint's, which asks more of the same code.
+COMPILE := -vet=off -toolexec "env GOGC=400"
 COUNT   ?= 3
 STORES  ?= embedded,redis-everysec,redis-always,redis-sentinel,redis-cluster,redis-sentinel-fast,redis-sentinel-all,redis-cluster-fast
 SOAK    ?= 1h
@@ -38,7 +41,7 @@ BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build outbox pictures run demo test test-bubbles test-others test-modules race e2e faults soak mutants model sim long fuzz bench bench-go profile bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
+.PHONY: help build outbox pictures run demo test test-bubbles test-others test-modules race e2e faults soak mutants model sim long long-bubbles long-others fuzz bench bench-go profile bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,11 +65,11 @@ test: deps ## every test of every module, with the race detector; PKGS=./timer/.
 	$(MAKE) --no-print-directory -j 3 test-modules test-bubbles test-others
 
 test-bubbles:
-	$(if $(BUBBLES),$(RACE) $(GO) test -race -cpu 1 -p $(JOBS) $(BUBBLES))
+	$(if $(BUBBLES),$(RACE) $(GO) test -race $(COMPILE) -cpu 1 -p $(JOBS) $(BUBBLES))
 
 test-others:
 	$(GO) build -o $(TESTBIN) ./cmd/ddq
-	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(GO) test -race -p $(JOBS) $(OTHERS))
+	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(GO) test -race $(COMPILE) -p $(JOBS) $(OTHERS))
 
 # The modules of their own: what they do is to wait for servers.
 test-modules:
@@ -104,14 +107,19 @@ sim: ## fleets in simulated time, with faults: SEEDS (2000) runs, and some of th
 
 # What it plays is beside what `make test` plays: other seeds, more rounds, later times.
 long: deps ## longer doses of tests that play seeds, rounds or hours, with the race detector; some minutes
-	$(GO) test -race -cpu 1 -count=1 -timeout 30m -run '^TestSimulation$$' ./actors -sim.first 5 -sim.seeds 16
-	$(GO) test -race -cpu 1 -count=1 -run '^TestUseMeetsTheClosing$$' ./actors -closing.rounds 20
-	$(GO) test -race -cpu 1 -count=1 -run '^Test(Schedules|Workflows)GoAsTheirModels$$' ./actors -schedules.hours 3 -workflows 1000
-	$(GO) test -race -cpu 1 -count=1 -run '^TestDayOfTasksIsNeverEarly$$' ./timer -timer.hours 24
+	$(MAKE) --no-print-directory -j 2 long-bubbles long-others
+
+long-bubbles:
+	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -timeout 30m -run '^TestSimulation$$' ./actors -sim.first 5 -sim.seeds 16
+	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -run '^TestUseMeetsTheClosing$$' ./actors -closing.rounds 20
+	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -run '^Test(Schedules|Workflows)GoAsTheirModels$$' ./actors -schedules.hours 3 -workflows 1000
+	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -run '^TestDayOfTasksIsNeverEarly$$' ./timer -timer.hours 24
+
+long-others:
 	$(GO) build -o $(TESTBIN) ./cmd/ddq
-	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) DDQ_TEST_SPLIT=32s $(GO) test -race -count=1 -run '^TestNetworkFaultsLoseNothing$$' ./cmd/ddq
-	$(GO) test -race -count=1 -run '^TestCrashLosesNothingAcknowledged$$' ./store/pebblestore -crash.first 2 -crash.seeds 10
-	$(GO) test -count=1 -run '^TestTaskIsDeliveredAtItsMillisecond$$' ./api/service -service.farthest 49h
+	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) DDQ_TEST_SPLIT=32s $(GO) test -race $(COMPILE) -count=1 -run '^TestNetworkFaultsLoseNothing$$' ./cmd/ddq
+	$(GO) test -race $(COMPILE) -count=1 -run '^TestCrashLosesNothingAcknowledged$$' ./store/pebblestore -crash.first 2 -crash.seeds 10
+	$(GO) test $(COMPILE) -count=1 -run '^TestTaskIsDeliveredAtItsMillisecond$$' ./api/service -service.farthest 49h
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)
