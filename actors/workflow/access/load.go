@@ -32,12 +32,14 @@ type Loaded struct {
 // corrupt: a look at the header again says so.
 func Load(ctx context.Context, r Reader, s store.Shard, headers []store.Cell, known Definitions) ([]Loaded, error) {
 	loaded, needs, ids := make([]Loaded, len(headers)), make([]int, len(headers)), []store.CellID(nil)
+	defs := make([]*graph.Definition, len(headers)) // as they are known now: to learn one may be to forget another
 	for i := range headers {
 		l := &loaded[i]
 		if l.Stored, l.Err = workflow.Read(headers[i]); l.Err != nil {
 			continue
 		}
-		more := l.Needs(known.Known(l.Life()))
+		defs[i] = known.Known(l.Life())
+		more := l.Needs(defs[i])
 		needs[i], ids = len(more), append(ids, more...)
 	}
 	cells, err := readAll(ctx, r, s, ids)
@@ -49,7 +51,7 @@ func Load(ctx context.Context, r Reader, s store.Shard, headers []store.Cell, kn
 		if l.Err != nil {
 			continue
 		}
-		l.Workflow, l.Err = l.Fill(cells[:needs[i]], known.Known(l.Life()))
+		l.Workflow, l.Err = l.Fill(cells[:needs[i]], defs[i])
 		if cells = cells[needs[i]:]; l.Err == nil {
 			known.Learn(l.Life(), l.Workflow.Def)
 		}
