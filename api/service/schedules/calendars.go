@@ -56,7 +56,7 @@ func (s *Calendars) Put(ctx context.Context, c Calendar, ifVersion *int64) (Put,
 		case slices.Equal(there.Body, cell.Body):
 			return Put{Version: there.Version, Outcome: Unchanged}, nil
 		}
-		done, repeated, err := s.commit(ctx, store.Put{Cell: cell, If: there.Version})
+		done, repeated, err := s.schedules.commitCalendar(ctx, store.Put{Cell: cell, If: there.Version})
 		if done || err != nil {
 			return put, problem.AsError(err.Behind(unsure))
 		}
@@ -74,22 +74,6 @@ func checkCalendarVersion(there *store.Cell, name string, ifVersion *int64) *pro
 	}
 	return &problem.Error{Kind: problem.Aborted, Reason: "VERSION_MISMATCH", Field: "if_version", Version: there.Version,
 		Message: fmt.Sprintf("calendar %q is at version %d", name, there.Version)}
-}
-
-// commit reports whether it was made; it was not when the calendar is another one by now. Repeated
-// says that an answer was lost before: then it may have been made all the same.
-func (s *Calendars) commit(ctx context.Context, put store.Put) (made, repeated bool, _ *problem.Error) {
-	c := store.Commit{Puts: []store.Put{put}}
-	var results []store.CommitResult
-	repeated, err := s.node.Resolve(ctx, func() (err error) {
-		_, results, err = s.cells.Commit(ctx, schedule.CalendarShard, nil, []store.Commit{c})
-		return err
-	})
-	if err != nil {
-		return false, repeated, problem.FromStore(err)
-	}
-	s.node.Calendars().Forget()
-	return results[0].Status == store.OK || schedule.Landed(&c, &results[0]), repeated, nil
 }
 
 // room refuses one calendar more than there may be.
@@ -160,11 +144,40 @@ func (s *Calendars) List(ctx context.Context, size int, token string) (all []Cal
 	return all, next, nil
 }
 
-// Delete deletes a calendar that no schedule names. It looks through all schedules.
+// Delete deletes a calendar that no schedule names. It looks through all schedules, and once more
+// when it is deleted: a schedule that was put meanwhile gets it back.
 func (s *Calendars) Delete(ctx context.Context, name string) error {
-	if _, err := s.Get(ctx, name); err != nil {
+	if err := s.schedules.ready(); err != nil {
 		return err
 	}
+	if err := checkName("name", name); err != nil {
+		return err
+	}
+	there, e := s.schedules.calendarCell(ctx, name)
+	if e != nil {
+		return e
+	}
+	if there.Version == 0 {
+		return noCalendar("name", name)
+	}
+	if err := s.unused(ctx, name); err != nil {
+		return err
+	}
+	if _, _, err := s.schedules.commitCalendar(ctx, store.Put{Cell: store.Cell{ID: there.ID}, If: store.AnyVersion}); err != nil {
+		return err
+	}
+	used := s.unused(ctx, name)
+	if used == nil {
+		return nil
+	}
+	if _, _, err := s.schedules.commitCalendar(ctx, store.Put{Cell: there}); err != nil {
+		return err.Behind(true)
+	}
+	return used
+}
+
+// unused refuses a calendar that a schedule names.
+func (s *Calendars) unused(ctx context.Context, name string) error {
 	for token, first := "", true; token != "" || first; first = false {
 		page, next, err := s.schedules.List(ctx, Filter{}, s.schedules.limits.PageSize, token)
 		if err != nil {
@@ -178,6 +191,5 @@ func (s *Calendars) Delete(ctx context.Context, name string) error {
 		}
 		token = next
 	}
-	_, _, err := s.commit(ctx, store.Put{Cell: store.Cell{ID: schedule.CalendarID(name)}, If: store.AnyVersion})
-	return problem.AsError(err)
+	return nil
 }

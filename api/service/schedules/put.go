@@ -73,7 +73,8 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 	if err := n.checkTopic(s.tasks, &topic); err != nil {
 		return Put{}, err
 	}
-	if err := s.checkCalendars(ctx, n); err != nil {
+	calendars, err := s.calendarsOf(ctx, n)
+	if err != nil {
 		return Put{}, err
 	}
 	at, err := s.read(ctx, &topic, n.Name)
@@ -89,10 +90,16 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 	if err := s.node.AllTell(); err != nil {
 		return Put{}, err
 	}
+	var put Put
 	if at == nil {
-		return s.create(ctx, n, &topic)
+		put, err = s.create(ctx, n, &topic)
+	} else {
+		put, err = s.edit(ctx, n, at)
 	}
-	return s.edit(ctx, n, at)
+	if err == nil && put.Outcome != 0 {
+		err = s.keepCalendars(ctx, calendars)
+	}
+	return put, err
 }
 
 func (n *Definition) checkVersion(at *located, ifVersion *int64) *problem.Error {
