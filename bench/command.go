@@ -32,7 +32,7 @@ worker process. It exits 1 when a task was lost, early or duplicated.`,
 	} {
 		cmd.AddCommand(workloadCommand(w.name, w.short))
 	}
-	cmd.AddCommand(restCommand(), schedulesCommand(), audienceCommand(), WorkerCommand(DDQ()))
+	cmd.AddCommand(restCommand(), schedulesCommand(), audienceCommand(), workflowsCommand(), WorkerCommand(DDQ()))
 	return cmd
 }
 

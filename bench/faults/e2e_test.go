@@ -95,7 +95,7 @@ func TestEachOnceGoesRoundTheStores(t *testing.T) {
 func TestCampaignGoesOnAfterAFailure(t *testing.T) {
 	var out bytes.Buffer
 	cmd := NewCommand()
-	cmd.SetArgs([]string{"--store", "embedded", "--faults", "kill,stop", "--for", "5s", "--server-bin", "nobody-has-this", "-o", "json"})
+	cmd.SetArgs([]string{"--store", "embedded", "--faults", "kill,stop", "--for", "5s", "--ledger", t.TempDir(), "--server-bin", "nobody-has-this", "-o", "json"})
 	cmd.SetOut(&out)
 	cmd.SetErr(new(bytes.Buffer))
 	err := cmd.Execute()
