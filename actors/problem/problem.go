@@ -133,6 +133,13 @@ func BacklogFull(topic string, most int) *Error {
 		Message: fmt.Sprintf("topic %q has its %d tasks waiting", topic, most)}
 }
 
+// OutboxFull is of a topic of which so many tasks and messages are on their way to other shards that
+// it leaves no more.
+func OutboxFull(topic string, there int64) *Error {
+	return &Error{Kind: Exhausted, Reason: "OUTBOX_FULL", Field: "topic", RetryAfter: retryPause,
+		Message: fmt.Sprintf("topic %q has %d parcels on their way to other shards", topic, there)}
+}
+
 // TopicVersionMismatch is of a topic that has another version than was asked for.
 func TopicVersionMismatch(topic string, version int64) *Error {
 	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version",

@@ -31,8 +31,8 @@ type Next struct {
 type Nexts map[int]Next
 
 // complete checks what comes next by acks of a topic, and gives the tasks their ids and times. An
-// ack of which a task or a step would be refused is refused; a topic that takes no tasks now
-// refuses none.
+// ack of which a task or a step would be refused is refused, and one whose topic has too many on
+// their way; a topic that takes no tasks now refuses none.
 func (n Nexts) complete(ctx context.Context, tasks *Tasks, topic string, settlements []subscription.Settlement) {
 	for i, asked := range n {
 		a := &settlements[i]
@@ -77,6 +77,11 @@ func (s *Tasks) complete(ctx context.Context, topic string, asked []NewTask) (*s
 	case next.Bytes > maxNextBytes:
 		return nil, problem.BadField("enqueue", "BATCH_SIZE", "an ack enqueues %d bytes of payload; at most %d are allowed", next.Bytes, maxNextBytes)
 	}
+	ref, err := s.node.Topics().Open(ctx, topic, false)
+	if err != nil {
+		return nil, err
+	}
+	from, parcels := ref.Config(), 0
 	r := &router{node: s.node, limits: s.limits, now: s.node.Clock().Now(), latest: s.node.Clock().Latest(), digest: xxhash.New()}
 	for i := range asked {
 		t := &asked[i]
@@ -85,8 +90,14 @@ func (s *Tasks) complete(ctx context.Context, topic string, asked []NewTask) (*s
 			return nil, InEnqueue(i, err)
 		}
 		next.Tasks[i] = subscription.NextTask{Topic: t.Topic, Task: t.Task, AnyID: anyID}
+		if !anyID || from.EnqueuePaused || from.MaxBacklog > 0 {
+			parcels++
+		}
 	}
-	return next, nil
+	if parcels == 0 {
+		return next, nil
+	}
+	return next, s.outbox.take(ctx, from, parcels)
 }
 
 // InEnqueue names the task of an ack of which an error is.

@@ -10,11 +10,16 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/servicetest"
+	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
+	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // ackNext acks a delivery with tasks that come next.
@@ -156,6 +161,45 @@ func configure(t *testing.T, s *service.Service, topic string, change func(*stor
 		t.Fatal(err)
 	}
 	synctest.Wait()
+}
+
+// Where too many wait for their topics an ack of more is refused, and whatever may leave some.
+func TestAckWhoseTasksWouldFillTheOutboxIsRefused(t *testing.T) {
+	c := actors.Config{Topic: store.Topic{Shards: 1}, Limits: actors.Limits{Parcels: 20}}
+	servicetest.Bubble(t, c, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		other := servicetest.Subscribe(t, s, "audit", 100)
+		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused = true })
+		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
+		servicetest.EnqueueOne(t, s, nextTask("mail", "second"))
+		held := w.Gets("first", "second")
+		audits := slices.Repeat([]service.NewTask{nextTask("audit", "waits")}, 20)
+		if _, err := ackNext(t, s, "mail", held["first"], audits...); err != nil {
+			t.Fatal(err)
+		}
+		full := func(what string, err error) {
+			t.Helper()
+			if e := problem.FromStore(err); e == nil || e.Kind != problem.Exhausted || e.Reason != "OUTBOX_FULL" || e.RetryAfter == 0 {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err := ackNext(t, s, "mail", held["second"], audits[0])
+		full("an ack", problem.AsError(err))
+		_, putErr := s.Schedules.Put(t.Context(), schedules.Definition{Topic: "mail", Name: "daily", Spec: schedule.Spec{Timetable: timetable.Spec{Entries: []timetable.Entry{{Cron: "@daily"}}}}}, nil)
+		full("a schedule", putErr)
+		_, submitErr := s.Workflows.Submit(t.Context(), &workflows.Submit{Topic: "mail", Definition: graph.Definition{Steps: []graph.Step{{Name: "a", Task: &graph.Template{Task: store.Task{MaxRetries: -1}}}}}})
+		full("a workflow", submitErr)
+
+		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused = false })
+		servicetest.Idle(20 * time.Second)
+		if got := other.Take(); len(got) != 20 {
+			t.Errorf("%d of 20 tasks came", len(got))
+		}
+		if _, err := ackNext(t, s, "mail", held["second"], nextTask("mail", "third")); err != nil {
+			t.Errorf("the ack of the task, which is still held: %v", err)
+		}
+		w.Gets("third")
+	})
 }
 
 // What cannot be delivered is a dead letter of the ack's topic, and is tried again by a requeue.

@@ -32,6 +32,10 @@ func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id strin
 	return err
 }
 
+func (s scheduleTasks) Outbox(ctx context.Context, topic *store.Topic) *problem.Error {
+	return s.tasks.outbox.take(ctx, topic, 1)
+}
+
 func (s scheduleTasks) Admit() schedules.Admission { return &admission{node: s.tasks.node} }
 
 func (s scheduleTasks) Smooth(topic *actors.Topic, earliest, latest store.Millis) store.Millis {

@@ -51,7 +51,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
-	tasks, users := &Tasks{node, st, limits, look, why}, audiencesOf(node, st, look)
+	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}}, audiencesOf(node, st, look)
 	coming := forecasts.New(node, st, look.topics, recipientsOf(users))
 	scheduled := schedules.New(node, look.topics, scheduleTasks{tasks}, users, coming)
 	return &Service{

@@ -16,6 +16,7 @@ type Tasks struct {
 	limits *limits
 	look   *lookup
 	why    *explainer
+	outbox outbox
 }
 
 // Get returns a task with its history. With an empty topic every topic is searched; the same id in

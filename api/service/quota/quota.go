@@ -28,11 +28,11 @@ type count struct {
 	until time.Time
 }
 
-// Take counts one more of a topic, which may have up to most, and reports whether there is room for
-// it. have counts what there is; it is called where no fresh count leaves room.
-func (q *Quota) Take(ctx context.Context, topic *store.Topic, most int64, have func(context.Context) (int64, error)) (there int64, room bool, err error) {
+// Take counts n more of a topic, which may have up to most, and reports whether there is room for
+// one. have counts what there is; it is called where no fresh count leaves room.
+func (q *Quota) Take(ctx context.Context, topic *store.Topic, n, most int64, have func(context.Context) (int64, error)) (there int64, room bool, err error) {
 	key := string(binary.BigEndian.AppendUint64([]byte(topic.Name), topic.Life))
-	if q.takeKnown(key, most) {
+	if q.takeKnown(key, n, most) {
 		return 0, true, nil
 	}
 	began := time.Now()
@@ -45,18 +45,18 @@ func (q *Quota) Take(ctx context.Context, topic *store.Topic, most int64, have f
 		q.topics = make(map[string]*count)
 	}
 	lasts := max(Fresh, time.Duration(q.Share)*time.Since(began))
-	q.topics[key] = &count{seen: there + 1, until: time.Now().Add(lasts)}
+	q.topics[key] = &count{seen: there + n, until: time.Now().Add(lasts)}
 	return there, there < most, nil
 }
 
-// takeKnown counts one more by a count that is fresh, if that leaves room for it.
-func (q *Quota) takeKnown(key string, most int64) bool {
+// takeKnown counts n more by a count that is fresh, if that leaves room for it.
+func (q *Quota) takeKnown(key string, n, most int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	known := q.topics[key]
 	if known == nil || !time.Now().Before(known.until) || known.seen >= most {
 		return false
 	}
-	known.seen++
+	known.seen += n
 	return true
 }

@@ -36,7 +36,7 @@ func TestACountIsGoneByForAWhile(t *testing.T) {
 			topic := &store.Topic{Name: "mail", Life: 1}
 			take := func(want bool, asked int) {
 				t.Helper()
-				_, room, err := q.Take(t.Context(), topic, 5, have.count)
+				_, room, err := q.Take(t.Context(), topic, 1, 5, have.count)
 				if err != nil || room != want || have.asked != asked {
 					t.Errorf("room %t, counted %d times, %v", room, have.asked, err)
 				}
@@ -58,7 +58,7 @@ func TestACountIsGoneByForAWhile(t *testing.T) {
 
 func TestWhatCannotBeCountedIsNotTaken(t *testing.T) {
 	q, have := &quota.Quota{}, &counter{err: errors.New("no store")}
-	if _, room, err := q.Take(t.Context(), &store.Topic{Name: "mail"}, 5, have.count); err == nil || room {
+	if _, room, err := q.Take(t.Context(), &store.Topic{Name: "mail"}, 1, 5, have.count); err == nil || room {
 		t.Errorf("%t, %v", room, err)
 	}
 }

@@ -90,6 +90,9 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 	if err := s.node.AllTell(); err != nil {
 		return Put{}, err
 	}
+	if err := s.tasks.Outbox(ctx, &topic); err != nil {
+		return Put{}, err
+	}
 	var put Put
 	if at == nil {
 		put, err = s.create(ctx, n, &topic)

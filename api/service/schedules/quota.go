@@ -13,7 +13,7 @@ import (
 
 // takeRoom counts one more schedule of a topic, or refuses it.
 func takeRoom(ctx context.Context, q *quota.Quota, node *actors.Node, topic *store.Topic, most int) *problem.Error {
-	there, room, err := q.Take(ctx, topic, int64(most), func(ctx context.Context) (cells int64, err error) {
+	there, room, err := q.Take(ctx, topic, 1, int64(most), func(ctx context.Context) (cells int64, err error) {
 		stats, err := node.CountsOf(ctx, place.Shards(topic))
 		for i := range stats {
 			cells += stats[i].Cells

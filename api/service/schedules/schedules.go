@@ -45,6 +45,8 @@ type Tasks interface {
 	FitsFlow(at string, d *graph.Definition, topic *store.Topic) *problem.Error
 	// Cancel has the worker of a task end it, or deletes the task when none has it.
 	Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error
+	// Outbox refuses what may leave a parcel, when its topic has too many.
+	Outbox(ctx context.Context, topic *store.Topic) *problem.Error
 	// Admit begins the admission of a call's tasks.
 	Admit() Admission
 	// Smooth says where in a span a task is needed least.

@@ -18,7 +18,7 @@ const quotaShare = 50
 func (s *Workflows) takeRoom(ctx context.Context, topic *store.Topic) *problem.Error {
 	_, allowed := Policy(topic)
 	most := int64(allowed)
-	there, room, err := s.quota.Take(ctx, topic, most, func(ctx context.Context) (int64, error) { return s.count(ctx, topic, most) })
+	there, room, err := s.quota.Take(ctx, topic, 1, most, func(ctx context.Context) (int64, error) { return s.count(ctx, topic, most) })
 	switch {
 	case err != nil:
 		return problem.FromStore(err)

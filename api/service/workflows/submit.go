@@ -38,6 +38,9 @@ func (s *Workflows) Submit(ctx context.Context, n *Submit) (access.Submitted, er
 	if e != nil {
 		return access.Submitted{}, e
 	}
+	if e := s.tasks.Outbox(ctx, home); e != nil {
+		return access.Submitted{}, e
+	}
 	leave, e := s.tasks.Enter(ctx, home)
 	if e != nil {
 		return access.Submitted{}, e

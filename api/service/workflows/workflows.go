@@ -35,6 +35,8 @@ type Tasks interface {
 	Check(t *store.Task, expireAfter time.Duration) *problem.Error
 	// Cancel has the worker of a task end it.
 	Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error
+	// Outbox refuses what may leave a parcel, when its topic has too many.
+	Outbox(ctx context.Context, topic *store.Topic) *problem.Error
 	// Enter lets a task into a topic with a backlog cap. leave is to be called once the
 	// call is answered.
 	Enter(ctx context.Context, topic *store.Topic) (leave func(), err *problem.Error)
