@@ -6,7 +6,6 @@ import (
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/actors/workflow/access"
-	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -55,7 +54,7 @@ func (l *look) takeFlows(ctx context.Context) error {
 // which nothing changes are done with.
 func (l *look) stepFlows(ctx context.Context) (steps []flowStep, err error) {
 	flows, headers := l.thereAre(l.flows)
-	loaded, err := access.Load(ctx, l.Store, l.ID, headers, l.definitions)
+	loaded, err := access.Load(ctx, l.Store, l.ID, headers, l.Definitions)
 	if err != nil {
 		return nil, err
 	}
@@ -225,29 +224,4 @@ func splitFlows(looks []schedule.Look) (flows []*flow, others []schedule.Look) {
 		}
 	}
 	return flows, others
-}
-
-// definitions are those that a shard's looks came across last.
-type definitions struct {
-	byLife map[uint64]*graph.Definition
-	recent []uint64 // in the order in which they came
-}
-
-// knownDefinitions is how many definitions a shard remembers.
-const knownDefinitions = 256
-
-func (d *definitions) Known(life uint64) *graph.Definition { return d.byLife[life] }
-
-func (d *definitions) Learn(life uint64, def *graph.Definition) {
-	if d.byLife[life] != nil || def.Large() {
-		return
-	}
-	if d.byLife == nil {
-		d.byLife = make(map[uint64]*graph.Definition)
-	}
-	if len(d.recent) == knownDefinitions {
-		delete(d.byLife, d.recent[0])
-		d.recent = d.recent[1:]
-	}
-	d.byLife[life], d.recent = def, append(d.recent, life)
 }

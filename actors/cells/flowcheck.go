@@ -80,7 +80,7 @@ func (l flowCheck) repair(ctx context.Context, cells []store.Cell) error {
 
 // lostEnds compares the steps of a workflow that are made with their tasks.
 func (l flowCheck) lostEnds(ctx context.Context, header store.Cell) ([]workflow.Event, error) {
-	loaded, err := access.Load(ctx, l.Store, l.ID, []store.Cell{header}, l.definitions)
+	loaded, err := access.Load(ctx, l.Store, l.ID, []store.Cell{header}, l.Definitions)
 	if err != nil || loaded[0].Err != nil {
 		return nil, err
 	}

@@ -9,23 +9,25 @@ import (
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/smooth"
+	"github.com/ddq-io/ddq/actors/workflow/access"
 	"github.com/ddq-io/ddq/store"
 )
 
 // Shard is the shard whose cells are looked at, and what looks need of its node. All of it is
 // safe for concurrent use.
 type Shard struct {
-	ID        store.Shard
-	Store     store.Cells
-	Tasks     Tasks
-	Counts    func(ctx context.Context, shards []store.Shard) ([]store.Stats, error)  // of any number of shards
-	Calendars func(ctx context.Context) (schedule.Calendars, error)                   // that the node knows
-	Resolve   func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
-	Now       func() store.Millis                                                     // by the shard's clock
-	Random    func() float64                                                          // in [0, 1)
-	Metrics   *metrics.Schedules
-	Flows     *metrics.Workflows
-	Log       *slog.Logger
+	ID          store.Shard
+	Store       store.Cells
+	Tasks       Tasks
+	Counts      func(ctx context.Context, shards []store.Shard) ([]store.Stats, error)  // of any number of shards
+	Calendars   func(ctx context.Context) (schedule.Calendars, error)                   // that the node knows
+	Definitions access.Definitions                                                      // of workflows, that the node knows
+	Resolve     func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
+	Now         func() store.Millis                                                     // by the shard's clock
+	Random      func() float64                                                          // in [0, 1)
+	Metrics     *metrics.Schedules
+	Flows       *metrics.Workflows
+	Log         *slog.Logger
 }
 
 // Tasks is the role of the store for what is no cell: the tasks of runs, and the shards of
@@ -38,15 +40,14 @@ type Tasks interface {
 // Looker looks at the cells of a shard, one look at a time.
 type Looker struct {
 	Shard
-	smooth      smooth.Smoother               // where tasks with slack went
-	zones       zoneTable                     // of the look that is in flight
-	definitions *definitions                  // that looks came across
-	warned      map[store.CellID]store.Millis // walks that are behind, and when that was logged
+	smooth smooth.Smoother               // where tasks with slack went
+	zones  zoneTable                     // of the look that is in flight
+	warned map[store.CellID]store.Millis // walks that are behind, and when that was logged
 }
 
 // NewLooker returns the looker of a shard.
 func NewLooker(s Shard) *Looker {
-	return &Looker{Shard: s, zones: make(zoneTable), warned: make(map[store.CellID]store.Millis), definitions: new(definitions)}
+	return &Looker{Shard: s, zones: make(zoneTable), warned: make(map[store.CellID]store.Millis)}
 }
 
 // Start is what a look begins with.

@@ -21,23 +21,24 @@ import (
 
 // Runtime is what the actors of a node share. All of it is safe for concurrent use.
 type Runtime struct {
-	Name      string // of the node
-	Store     store.Store
-	Cells     store.Cells // nil: the store keeps none yet
-	Calendars *Calendars
-	Clock     *clock.Clock // of the machine that has the topics
-	Wheel     *timer.Wheel
-	Keeper    *lease.Keeper
-	Fleet     *fleet.Membership
-	Waiters   *Waiters
-	Metrics   *metrics.Metrics
-	Log       *slog.Logger
-	Root      *actor.RootContext
-	Restarts  *engine.RestartStrategy
-	Pool      *engine.Pool
-	Bodies    *subscription.NodeBudget
-	Random    func() float64 // in [0, 1)
-	LastSub   atomic.Int64   // id of the last subscription: no two of the process have the same
+	Name        string // of the node
+	Store       store.Store
+	Cells       store.Cells // nil: the store keeps none yet
+	Calendars   *Calendars
+	Definitions *Definitions
+	Clock       *clock.Clock // of the machine that has the topics
+	Wheel       *timer.Wheel
+	Keeper      *lease.Keeper
+	Fleet       *fleet.Membership
+	Waiters     *Waiters
+	Metrics     *metrics.Metrics
+	Log         *slog.Logger
+	Root        *actor.RootContext
+	Restarts    *engine.RestartStrategy
+	Pool        *engine.Pool
+	Bodies      *subscription.NodeBudget
+	Random      func() float64 // in [0, 1)
+	LastSub     atomic.Int64   // id of the last subscription: no two of the process have the same
 
 	Running  atomic.Bool
 	Stopping atomic.Bool // also once it has stopped

@@ -61,7 +61,7 @@ func newLooker(b *shardState) *cells.Looker {
 		return nil
 	}
 	return cells.NewLooker(cells.Shard{
-		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, Calendars: b.Calendars.Fresh, Resolve: b.Resolve,
+		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, Calendars: b.Calendars.Fresh, Definitions: b.Definitions, Resolve: b.Resolve,
 		Now: b.Now, Random: b.Random, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Log: b.Log,
 	})
 }

@@ -119,12 +119,6 @@ const (
 	KindChild
 )
 
-// Large reports whether a definition is too large to be kept in memory for as long as that is
-// of use.
-func (d *Definition) Large() bool { return d.Size() > largeDefinition }
-
-const largeDefinition = 16 << 10
-
 // Size is about how many bytes a definition has.
 func (d *Definition) Size() int {
 	n := len(d.Input)
