@@ -129,7 +129,6 @@ func (l Limits) WithDefaults() Limits {
 	l.RetrieveTasks = cmp.Or(l.RetrieveTasks, 1000)
 	l.RetrieveWait = cmp.Or(l.RetrieveWait, time.Minute)
 	l.Result = cmp.Or(l.Result, 256<<10)
-	l.Schedules = cmp.Or(l.Schedules, 1_000_000)
 	l.Parcels = cmp.Or(l.Parcels, 100_000)
 	l.WarnDue = cmp.Or(l.WarnDue, 10_000)
 	return l
@@ -154,7 +153,6 @@ type Limits struct {
 	RetrieveTasks int           // 1,000
 	RetrieveWait  time.Duration // of every call that waits; 1 min
 	Result        int           // bytes; 256 KiB
-	Schedules     int           // of a topic; 1,000,000
 	Parcels       int           // on their way, of a topic, for each of its shards; 100,000
 	WarnDue       int           // tasks due in one second beyond which a schedule is warned of, of a topic without a rate; 10,000
 }

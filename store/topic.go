@@ -43,7 +43,8 @@ type Topic struct {
 	WatchRetention time.Duration
 	WatchMax       int // changes that a shard's log keeps; 0 means DefaultWatchMax
 
-	Workflows WorkflowPolicy
+	Workflows    WorkflowPolicy
+	MaxSchedules int // 0: the default
 }
 
 // WorkflowPolicy says how many workflows a topic has, and for how long.

@@ -36,6 +36,10 @@ type Policy struct {
 	WorkflowRetention *time.Duration
 	MaxWorkflows      *int
 
+	// MaxSchedules is how many schedules the topic may have, beyond which one that is put is
+	// ErrExhausted: 0 means 1,000,000.
+	MaxSchedules *int
+
 	// Limits over all nodes, see the guide about policies. The zero Rate and 0 are none.
 	Rate           *Rate // of all tasks of the topic
 	KeyRate        *Rate // of those of each rate key
@@ -201,6 +205,7 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		WatchMaxEvents:      wire.Int64Ptr(p.WatchMax),
 		WorkflowRetentionMs: wire.MillisPtr(p.WorkflowRetention),
 		MaxWorkflows:        wire.Int64Ptr(p.MaxWorkflows),
+		MaxSchedules:        wire.Int64Ptr(p.MaxSchedules),
 	}
 	if p.IndexedAttributes != nil {
 		w.IndexedAttributes = &ddqv1.IndexedAttributes{Names: *p.IndexedAttributes}
@@ -229,6 +234,7 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			WatchMax:          new(int(p.GetWatchMaxEvents())),
 			WorkflowRetention: new(wire.Duration(p.GetWorkflowRetentionMs())),
 			MaxWorkflows:      new(int(p.GetMaxWorkflows())),
+			MaxSchedules:      new(int(p.GetMaxSchedules())),
 			IndexedAttributes: new(p.GetIndexedAttributes().GetNames()),
 		},
 		Version:        t.GetVersion(),

@@ -229,7 +229,10 @@ type TopicPolicy struct {
 	WorkflowRetentionMs *int64 `protobuf:"varint,23,opt,name=workflow_retention_ms,json=workflowRetentionMs,proto3,oneof" json:"workflow_retention_ms,omitempty"`
 	// Open workflows; beyond it a submit is TOO_MANY_WORKFLOWS: 1 to 1,000,000,000; 0 means
 	// 1,000,000.
-	MaxWorkflows  *int64 `protobuf:"varint,24,opt,name=max_workflows,json=maxWorkflows,proto3,oneof" json:"max_workflows,omitempty"`
+	MaxWorkflows *int64 `protobuf:"varint,24,opt,name=max_workflows,json=maxWorkflows,proto3,oneof" json:"max_workflows,omitempty"`
+	// Schedules; beyond it a put of a new one is TOO_MANY_SCHEDULES: 1 to 1,000,000,000; 0 means
+	// 1,000,000.
+	MaxSchedules  *int64 `protobuf:"varint,25,opt,name=max_schedules,json=maxSchedules,proto3,oneof" json:"max_schedules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -407,6 +410,13 @@ func (x *TopicPolicy) GetWorkflowRetentionMs() int64 {
 func (x *TopicPolicy) GetMaxWorkflows() int64 {
 	if x != nil && x.MaxWorkflows != nil {
 		return *x.MaxWorkflows
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetMaxSchedules() int64 {
+	if x != nil && x.MaxSchedules != nil {
+		return *x.MaxSchedules
 	}
 	return 0
 }
@@ -3165,7 +3175,7 @@ var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\"\x82\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\"\xbe\n" +
 	"\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
@@ -3194,7 +3204,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x10watch_max_events\x18\x15 \x01(\x03H\rR\x0ewatchMaxEvents\x88\x01\x01\x12H\n" +
 	"\x12indexed_attributes\x18\x16 \x01(\v2\x19.ddq.v1.IndexedAttributesR\x11indexedAttributes\x127\n" +
 	"\x15workflow_retention_ms\x18\x17 \x01(\x03H\x0eR\x13workflowRetentionMs\x88\x01\x01\x12(\n" +
-	"\rmax_workflows\x18\x18 \x01(\x03H\x0fR\fmaxWorkflows\x88\x01\x01B\t\n" +
+	"\rmax_workflows\x18\x18 \x01(\x03H\x0fR\fmaxWorkflows\x88\x01\x01\x12(\n" +
+	"\rmax_schedules\x18\x19 \x01(\x03H\x10R\fmaxSchedules\x88\x01\x01B\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
@@ -3210,7 +3221,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x13_watch_retention_msB\x13\n" +
 	"\x11_watch_max_eventsB\x18\n" +
 	"\x16_workflow_retention_msB\x10\n" +
-	"\x0e_max_workflows\")\n" +
+	"\x0e_max_workflowsB\x10\n" +
+	"\x0e_max_schedules\")\n" +
 	"\x11IndexedAttributes\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"z\n" +
 	"\tRateLimit\x12$\n" +

@@ -48,6 +48,13 @@ func (m *TopicPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.MaxSchedules != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxSchedules))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xc8
+	}
 	if m.MaxWorkflows != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxWorkflows))
 		i--
@@ -2723,6 +2730,9 @@ func (m *TopicPolicy) SizeVT() (n int) {
 	if m.MaxWorkflows != nil {
 		n += 2 + protohelpers.SizeOfVarint(uint64(*m.MaxWorkflows))
 	}
+	if m.MaxSchedules != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.MaxSchedules))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4175,6 +4185,26 @@ func (m *TopicPolicy) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.MaxWorkflows = &v
+		case 25:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxSchedules", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxSchedules = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -206,6 +206,12 @@ var scheduleRefusals = []refusal{
 	{"negative within", put(func(s *ddqv1.Schedule) { s.CatchUp = &ddqv1.CatchUp{WithinMs: -1} }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "catch_up.within_ms", "", 0},
 	{"negative runs", put(func(s *ddqv1.Schedule) { s.MaxRuns = -1 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "max_runs", "", 0},
 	{"negative failures", put(func(s *ddqv1.Schedule) { s.PauseAfterFailures = -1 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "pause_after_failures", "", 0},
+	{"negative number of schedules", created("report", &ddqv1.TopicPolicy{MaxSchedules: proto.Int64(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_schedules", "", 0},
+	{"one schedule too many", func(r *rig) error {
+		must(r, created("report", &ddqv1.TopicPolicy{MaxSchedules: proto.Int64(1)})(r))
+		must(r, put(nil)(r))
+		return put(func(s *ddqv1.Schedule) { s.Name = "another" })(r)
+	}, codes.ResourceExhausted, "TOO_MANY_SCHEDULES", "topic", "", 10 * time.Second},
 	{"unknown overlap", put(func(s *ddqv1.Schedule) { s.Overlap = 99 }), codes.InvalidArgument, "BAD_ENUM", "overlap", "", 0},
 	{"unknown catch-up", put(func(s *ddqv1.Schedule) { s.CatchUp = &ddqv1.CatchUp{Policy: 99} }), codes.InvalidArgument, "BAD_ENUM", "catch_up.policy", "", 0},
 	{"untracked without ALLOW", put(func(s *ddqv1.Schedule) { s.Track = proto.Bool(false) }), codes.InvalidArgument, "BAD_POLICY", "track", "", 0},

@@ -259,6 +259,7 @@ func TestTopicsComeBackAsConfigured(t *testing.T) {
 			OverLimit:         ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER,
 			IndexedAttributes: &ddqv1.IndexedAttributes{Names: []string{"path", "tenant"}},
 			WatchRetentionMs:  proto.Int64(60_000), WatchMaxEvents: proto.Int64(2000), WorkflowRetentionMs: proto.Int64(5000), MaxWorkflows: proto.Int64(6),
+			MaxSchedules: proto.Int64(7),
 		}
 		must(r, created("t", policy)(r))
 		paused, err := r.admin.PauseTopic(r.Context(), &ddqv1.PauseTopicRequest{Name: "t", Delivery: true})

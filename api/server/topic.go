@@ -7,6 +7,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
@@ -36,7 +37,7 @@ func policyOf(p *ddqv1.TopicPolicy) (c service.TopicChange, e *problem.Error) {
 	if c.WorkflowRetention, e = spanOrNil(p.WorkflowRetentionMs, "policy.workflow_retention_ms"); e != nil {
 		return c, e
 	}
-	c.MaxWorkflows = intOrNil(p.MaxWorkflows)
+	c.MaxWorkflows, c.MaxSchedules = intOrNil(p.MaxWorkflows), intOrNil(p.MaxSchedules)
 	if c.Backoff, e = wire.ReadBackoff(p.Backoff, "policy.backoff"); e != nil {
 		return c, e
 	}
@@ -99,6 +100,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	}
 	retained, open := workflows.Policy(t)
 	w.Policy.WorkflowRetentionMs, w.Policy.MaxWorkflows = new(store.CeilMillis(retained)), new(int64(open))
+	w.Policy.MaxSchedules = new(int64(schedules.MaxOf(t)))
 	limitsWire(w.Policy, &t.Limits)
 	return w
 }

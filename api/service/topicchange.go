@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 )
@@ -31,6 +32,7 @@ type TopicChange struct {
 
 	WorkflowRetention *time.Duration // 0: the default
 	MaxWorkflows      *int           // open ones; 0: the default
+	MaxSchedules      *int           // 0: the default
 
 	// IfVersion refuses the change unless the topic has this version.
 	IfVersion *int64
@@ -59,6 +61,7 @@ func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
 	set(&t.EnqueuePaused, c.EnqueuePaused)
 	set(&t.Workflows.Retention, c.WorkflowRetention)
 	set(&t.Workflows.Max, c.MaxWorkflows)
+	set(&t.MaxSchedules, c.MaxSchedules)
 	switch {
 	case c.Ramp < 0 || c.Ramp > actors.MaxRamp:
 		return problem.BadField("ramp_ms", "OUT_OF_RANGE_FIELD", "ramp_ms must be 0 to %d", actors.MaxRamp.Milliseconds())
@@ -82,6 +85,9 @@ func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
 		return err
 	}
 	if err := workflows.CheckPolicy(&t.Workflows); err != nil {
+		return err
+	}
+	if err := schedules.CheckPolicy(t); err != nil {
 		return err
 	}
 	return applyLimits(&t.Limits, c)

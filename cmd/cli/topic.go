@@ -47,6 +47,7 @@ type policyFlags struct {
 	watchMax      int
 	indexed       []string
 	workflows     int
+	schedules     int
 	workflowsKept time.Duration
 }
 
@@ -67,6 +68,7 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.IntVar(&p.watchMax, "watch-max-events", 0, "how many of these changes each shard keeps (0: 100,000)")
 	node.DurationVar(fs, &p.workflowsKept, "workflow-retention", 0, "how long workflows are kept after their end that do not say it themselves: 1s to 366d (0: 7d)")
 	fs.IntVar(&p.workflows, "max-workflows", 0, "most workflows that may be open; beyond it submits are refused (0: 1,000,000)")
+	fs.IntVar(&p.schedules, "max-schedules", 0, "most schedules; beyond it new ones are refused (0: 1,000,000)")
 	fs.StringArrayVar(&p.indexed, "index-attribute", nil, "attribute by which tasks are found quickly, up to four times; instead of those of before (none: none)")
 	return p
 }
@@ -87,6 +89,7 @@ func (p *policyFlags) read() (client.Policy, error) {
 		WatchMax:          given(p.fs, "watch-max-events", p.watchMax),
 		WorkflowRetention: given(p.fs, "workflow-retention", p.workflowsKept),
 		MaxWorkflows:      given(p.fs, "max-workflows", p.workflows),
+		MaxSchedules:      given(p.fs, "max-schedules", p.schedules),
 	}
 	if p.fs.Changed("index-attribute") {
 		policy.IndexedAttributes = &p.indexed

@@ -36,6 +36,7 @@ type topicView struct {
 	WatchMaxEvents      int             `json:"watch_max_events,omitempty"`
 	WorkflowRetentionMs int64           `json:"workflow_retention_ms,omitempty"` // a server of before says nothing
 	MaxWorkflows        int             `json:"max_workflows,omitempty"`
+	MaxSchedules        int             `json:"max_schedules,omitempty"`
 	limitsView
 	IndexedAttributes []string `json:"indexed_attributes,omitempty"`
 	DeliveryPaused    bool     `json:"delivery_paused"`
@@ -74,6 +75,7 @@ func viewTopic(t client.Topic) topicView {
 		PriorityAgeing:      value(p.PriorityAgeing),
 		WorkflowRetentionMs: value(p.WorkflowRetention).Milliseconds(),
 		MaxWorkflows:        value(p.MaxWorkflows),
+		MaxSchedules:        value(p.MaxSchedules),
 		IndexedAttributes:   value(p.IndexedAttributes),
 		limitsView:          viewLimits(&p),
 		DeliveryPaused:      t.DeliveryPaused,
@@ -102,6 +104,9 @@ func (v topicView) rows() []table.Row {
 	}
 	if v.MaxWorkflows > 0 {
 		rows = append(rows, table.Row{"workflows", fmt.Sprintf("%d open at most, kept for %s", v.MaxWorkflows, node.DurationText(session.Millis(v.WorkflowRetentionMs)))})
+	}
+	if v.MaxSchedules > 0 {
+		rows = append(rows, table.Row{"schedules", fmt.Sprintf("%d at most", v.MaxSchedules)})
 	}
 	if v.RampMs > 0 {
 		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, node.DurationText(session.Millis(v.RampMs)))})

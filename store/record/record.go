@@ -116,6 +116,7 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		WatchMax:            int64(t.WatchMax),
 		WorkflowRetentionMs: t.Workflows.Retention.Milliseconds(),
 		MaxWorkflows:        int64(t.Workflows.Max),
+		MaxSchedules:        int64(t.MaxSchedules),
 	}).MarshalVT()
 }
 
@@ -158,6 +159,7 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		WatchRetention: store.FromMillis(t.WatchRetentionMs),
 		WatchMax:       int(t.WatchMax),
 		Workflows:      store.WorkflowPolicy{Retention: store.FromMillis(t.WorkflowRetentionMs), Max: int(t.MaxWorkflows)},
+		MaxSchedules:   int(t.MaxSchedules),
 	}, nil
 }
 

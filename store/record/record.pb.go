@@ -831,6 +831,7 @@ type Topic struct {
 	Life                uint64                 `protobuf:"fixed64,33,opt,name=life,proto3" json:"life,omitempty"`
 	WorkflowRetentionMs int64                  `protobuf:"varint,34,opt,name=workflow_retention_ms,json=workflowRetentionMs,proto3" json:"workflow_retention_ms,omitempty"`
 	MaxWorkflows        int64                  `protobuf:"varint,35,opt,name=max_workflows,json=maxWorkflows,proto3" json:"max_workflows,omitempty"`
+	MaxSchedules        int64                  `protobuf:"varint,36,opt,name=max_schedules,json=maxSchedules,proto3" json:"max_schedules,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1043,6 +1044,13 @@ func (x *Topic) GetWorkflowRetentionMs() int64 {
 func (x *Topic) GetMaxWorkflows() int64 {
 	if x != nil {
 		return x.MaxWorkflows
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxSchedules() int64 {
+	if x != nil {
+		return x.MaxSchedules
 	}
 	return 0
 }
@@ -1466,7 +1474,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xb4\a\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xd9\a\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -1498,7 +1506,8 @@ const file_record_proto_rawDesc = "" +
 	"\twatch_max\x18\x1f \x01(\x03R\bwatchMax\x12\x12\n" +
 	"\x04life\x18! \x01(\x06R\x04life\x122\n" +
 	"\x15workflow_retention_ms\x18\" \x01(\x03R\x13workflowRetentionMs\x12#\n" +
-	"\rmax_workflows\x18# \x01(\x03R\fmaxWorkflows\"\xc5\x01\n" +
+	"\rmax_workflows\x18# \x01(\x03R\fmaxWorkflows\x12#\n" +
+	"\rmax_schedules\x18$ \x01(\x03R\fmaxSchedules\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +
 	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
 	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +

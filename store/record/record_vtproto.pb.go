@@ -718,6 +718,13 @@ func (m *Topic) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.MaxSchedules != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxSchedules))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xa0
+	}
 	if m.MaxWorkflows != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxWorkflows))
 		i--
@@ -1585,6 +1592,9 @@ func (m *Topic) SizeVT() (n int) {
 	}
 	if m.MaxWorkflows != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.MaxWorkflows))
+	}
+	if m.MaxSchedules != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.MaxSchedules))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4214,6 +4224,25 @@ func (m *Topic) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.MaxWorkflows |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 36:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxSchedules", wireType)
+			}
+			m.MaxSchedules = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxSchedules |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -144,7 +144,7 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 	if err := checkOccurs(table, &n.Spec, now); err != nil {
 		return Put{}, err
 	}
-	if err := takeRoom(ctx, &s.quota, s.node, topic, s.limits.Schedules); err != nil {
+	if err := s.takeRoom(ctx, topic); err != nil {
 		return Put{}, err
 	}
 	at := &located{Schedule: fresh, topic: topic, shard: shard, table: table}

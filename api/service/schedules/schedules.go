@@ -80,6 +80,7 @@ func New(node *actors.Node, topics Topics, tasks Tasks, audiences Audiences, for
 	return &Schedules{
 		node: node, cells: node.Cells(), limits: &node.Config().Limits,
 		topics: topics, tasks: tasks, audiences: audiences, forecasts: forecasts,
+		quota: quota.Quota{Share: quotaShare},
 	}
 }
 

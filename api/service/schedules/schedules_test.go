@@ -9,9 +9,11 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/servicetest"
+	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -290,7 +292,13 @@ func TestSchedulesAreListedByPages(t *testing.T) {
 }
 
 func TestATopicHasSoManySchedules(t *testing.T) {
-	servicetest.Bubble(t, actors.Config{Limits: actors.Limits{Schedules: 3}}, func(t *testing.T, s *service.Service) {
+	servicetest.Bubble(t, actors.Config{Topic: store.Topic{MaxSchedules: 3}}, func(t *testing.T, s *service.Service) {
+		for i := range 5 { // they have cells, too, and do not count
+			d := graph.Definition{Steps: []graph.Step{{Name: "a", Task: &graph.Template{Task: store.Task{MaxRetries: -1}}}}}
+			if _, err := s.Workflows.Submit(t.Context(), &workflows.Submit{Topic: "report", ID: fmt.Sprint(i), Definition: d}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for i := range 3 {
 			put(t, s, scheduled(fmt.Sprint(i), cron("30 2 * * *")))
 		}

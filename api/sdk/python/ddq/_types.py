@@ -2291,6 +2291,10 @@ class TopicPolicy(TypedDict, total=False):
     max_payload_bytes: str
     # 0 to 1,000.
     max_retries: int
+    # Schedules; beyond it a put of a new one is TOO_MANY_SCHEDULES: 1 to 1,000,000,000; 0 means
+    # 1,000,000.
+    # A number of 64 bits, as text.
+    max_schedules: str
     # Open workflows; beyond it a submit is TOO_MANY_WORKFLOWS: 1 to 1,000,000,000; 0 means
     # 1,000,000.
     # A number of 64 bits, as text.

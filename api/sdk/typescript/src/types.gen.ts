@@ -2526,6 +2526,12 @@ export interface TopicPolicy {
   /** 0 to 1,000. */
   max_retries?: number;
   /**
+   * Schedules; beyond it a put of a new one is TOO_MANY_SCHEDULES: 1 to 1,000,000,000; 0 means
+   * 1,000,000.
+   * A number of 64 bits, as text.
+   */
+  max_schedules?: string;
+  /**
    * Open workflows; beyond it a submit is TOO_MANY_WORKFLOWS: 1 to 1,000,000,000; 0 means
    * 1,000,000.
    * A number of 64 bits, as text.
