@@ -158,6 +158,7 @@ func (c *campaign) rounds() (rounds []todo, err error) {
 			return nil, fmt.Errorf("fault %s is for --store %s", f.Name, strings.Join(f.Stores, ", "))
 		}
 	}
+	slices.SortStableFunc(rounds, func(a, b todo) int { return b.fault.turn() - a.fault.turn() })
 	if len(rounds) == 0 {
 		return nil, fmt.Errorf("no fault applies to --store %s", strings.Join(c.stores, ","))
 	}

@@ -22,6 +22,8 @@ type Fault struct {
 	Mounts bool
 	// Compiler says that it needs a C compiler, for a clock that can be set.
 	Compiler bool
+	// Long says that its rounds take minutes: they begin before the others.
+	Long bool
 	// Allow is what the checker is told to excuse.
 	Allow []checker.Allowance
 	// Tokens says that what was taken of rates may be undone, which nobody waits for.
@@ -37,6 +39,14 @@ type Fault struct {
 
 // AppliesTo reports whether a fault can be had on a store.
 func (f Fault) AppliesTo(store string) bool { return slices.Contains(f.Stores, store) }
+
+// turn is higher for what is to begin earlier.
+func (f Fault) turn() int {
+	if f.Long {
+		return 1
+	}
+	return 0
+}
 
 // rules are what its rounds are checked against.
 func (f Fault) rules() checker.Rules {

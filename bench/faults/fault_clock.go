@@ -33,7 +33,7 @@ func clockFaults() []Fault {
 			Cost: "nothing is due until it is right again; who edits a schedule meanwhile has its runs that wait for another try made anew",
 		},
 		{
-			Name: "clock-ahead-and-back", What: "the store's clock is set an hour ahead for some seconds, and put right again", Stores: on, Compiler: true, once: true,
+			Name: "clock-ahead-and-back", What: "the store's clock is set an hour ahead for some seconds, and put right again", Stores: on, Compiler: true, once: true, Long: true,
 			tune: func(s *setting) { s.system.Skewed, s.mix = true, s.mix.WithoutRetries() },
 			strike: func(ctx context.Context, r *round) error {
 				return setClock(ctx, r, time.Hour, func() error {

@@ -17,7 +17,7 @@ func nodeFaults() []Fault {
 			Cost: "its shards wait until its lease is over (2 s) or it is back; what it held comes again when the hold is over",
 		},
 		{
-			Name: "kill-each-second", What: "kill -9 of a node each second, and its restart at once", Stores: everywhere(), strike: killEachSecond, once: true,
+			Name: "kill-each-second", What: "kill -9 of a node each second, and its restart at once", Stores: everywhere(), strike: killEachSecond, once: true, Long: true,
 			Cost: "as kill, all the while: few tasks are done meanwhile",
 			tune: func(s *setting) { s.span = max(s.span, time.Minute) },
 		},

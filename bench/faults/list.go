@@ -2,7 +2,7 @@ package faults
 
 import "slices"
 
-// Faults are all there are, in the order in which they are played.
+// Faults are all there are, in the order in which they are played but for those that are long.
 func Faults() []Fault {
 	return slices.Concat(
 		nodeFaults(),
