@@ -420,6 +420,24 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(410).deliver(1, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
 		}, ""},
+		{"a second life after the last attempt, and another enqueue was told already", func(p *tape) {
+			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 1})
+			p.enqueue(5, ledger.OK)
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(ledger.Nack, "a", ledger.OK)
+			p.at(400).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: 100, Result: ledger.Already, Due: epoch + 5})
+			p.at(410).deliver(1, "b")
+			p.settle(ledger.Ack, "b", ledger.OK)
+		}, ""},
+		{"the same attempt with another one left, and another enqueue was told already", func(p *tape) {
+			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 2})
+			p.enqueue(5, ledger.OK)
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(ledger.Nack, "a", ledger.OK)
+			p.at(400).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: 100, Result: ledger.Already, Due: epoch + 5})
+			p.at(410).deliver(1, "b")
+			p.settle(ledger.Ack, "b", ledger.OK)
+		}, Repeated},
 		{"the same attempt with another one left, and the enqueue has no answer", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 2})
 			p.at(5).deliver(1, "a")

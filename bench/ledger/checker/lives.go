@@ -96,10 +96,10 @@ func (s *story) endedBefore(moment int64) bool {
 func (o *op) mayHaveEnded() bool { return o.may() || o.to-o.Mono >= repeatPause }
 
 // diedBefore reports whether the task of an enqueue had come to the dead letters before a moment,
-// or may have: the answer says that it took the place of one; or none came, and a worker gave
-// the task up or had its last attempt.
+// or may have: the answer says that it took the place of one; or none came, or one that may be to
+// a repeat, and a worker gave the task up or had its last attempt.
 func (s *story) diedBefore(o *op, moment int64) bool {
-	if o.result != ledger.Unknown {
+	if o.result == ledger.OK {
 		return o.answer.Replaced == "dead"
 	}
 	for _, n := range s.settles {
