@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -142,6 +143,26 @@ func TestCrawl(t *testing.T) {
 		time.Sleep(time.Second)
 		if logged := r.take("log"); !strings.HasPrefix(string(logged.Task.Payload), "start") {
 			r.Errorf("the log has %v", logged)
+		}
+	})
+}
+
+// A workflow that grows over its bound fails, and tells why: the step that said so is done.
+func TestAWorkflowThatGrowsTooLargeFails(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		must(r, submitted(func(w *ddqv1.Workflow) { w.Undo, w.Steps[2].Copies = true, proto.Int32(9_500) })(r))
+		d := r.take("orders")
+		must(r, r.finish(d, func(a *ddqv1.Ack) { a.Grow = &ddqv1.Growth{Steps: steps(numbered(1000)...)} }))
+		undo := r.take("orders")
+		if undo.Task.GetStep().GetName() != "charge" {
+			r.Fatalf("the failure undoes %v", undo.Task)
+		}
+		must(r, r.finish(undo, func(*ddqv1.Ack) {}))
+		ended, err := r.workflows.WaitWorkflow(r.Context(), &ddqv1.WaitWorkflowRequest{Id: "order-17", WaitMs: 10_000})
+		must(r, err)
+		s := ended.GetStatus()
+		if s.GetState() != ddqv1.WorkflowState_WORKFLOW_STATE_FAILED || s.GetCause() != ddqv1.WorkflowCause_WORKFLOW_CAUSE_TOO_MANY_STEPS || s.GetSteps().GetSkipped() != 9_500 {
+			r.Errorf("it ended as %v", ended)
 		}
 	})
 }

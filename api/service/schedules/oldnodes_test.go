@@ -1,28 +1,12 @@
 package schedules_test
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 
-	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 )
-
-// withOld is a view in which one of the members is of before there were schedules.
-type withOld struct {
-	fleet.View
-	old string
-}
-
-func (v withOld) Members() []fleet.Member {
-	members := slices.Clone(v.View.Members())
-	for i := range members {
-		members[i].Old = members[i].Name == v.old
-	}
-	return members
-}
 
 // TestSchedulesWaitForOldNodes has one in the fleet that would tell no schedule of the ends of
 // tasks: what is there stays as it is, and nothing is put.
@@ -31,7 +15,7 @@ func TestSchedulesWaitForOldNodes(t *testing.T) {
 		synctest.Wait()
 		s := f.Nodes["a"].Sys
 		put(t, s, scheduled("before", cron("0 9 * * *")))
-		f.Nodes["a"].Show(func(was fleet.View) fleet.View { return withOld{was, "b"} })
+		f.Nodes["a"].ShowOld("b")
 		for name, entry := range map[string]string{"new": "0 9 * * *", "before": "0 10 * * *"} {
 			_, err := s.Schedules.Put(t.Context(), scheduled(name, cron(entry)), nil)
 			if e := problem.FromStore(err); e == nil || e.Reason != "OLD_NODES" || e.Kind != problem.Precondition {
