@@ -39,9 +39,9 @@ type Topic struct {
 
 	Indexed IndexSet // attributes by which tasks are found
 
-	// A topic is watched when it keeps a log of changes for a while.
-	WatchRetention time.Duration
-	WatchMax       int // changes that a shard's log keeps; 0 means DefaultWatchMax
+	// A topic is watched when it keeps a log of changes for a while. A Max of 0 means
+	// DefaultWatchMax, see Watching.
+	Watch Watching
 
 	Workflows    WorkflowPolicy
 	MaxSchedules int // 0: the default
@@ -59,15 +59,15 @@ const MaxFormer = 3
 // Span is a generation of shards, by number.
 type Span struct{ First, Shards int }
 
-// DefaultWatchMax is the WatchMax of topics that say nothing.
+// DefaultWatchMax is the Watch.Max of topics that say nothing.
 const DefaultWatchMax = 100_000
 
 // Watching is how much of the log of each of its shards a topic keeps.
 func (t *Topic) Watching() Watching {
-	if t.WatchRetention == 0 {
+	if t.Watch.Retention == 0 {
 		return Watching{}
 	}
-	return Watching{Retention: t.WatchRetention, Max: cmp.Or(t.WatchMax, DefaultWatchMax)}
+	return Watching{Retention: t.Watch.Retention, Max: cmp.Or(t.Watch.Max, DefaultWatchMax)}
 }
 
 // defaultAgeing is the PriorityAgeing of topics that say nothing.

@@ -11,7 +11,7 @@ import (
 // tendLogs has the shards of this node keep logs as their topic says, should whoever
 // changed that have failed in between, and forgets what is old in them.
 func (s *Upkeep) tendLogs(ctx context.Context, t *store.Topic) error {
-	if t.WatchRetention == 0 {
+	if t.Watch.Retention == 0 {
 		return nil
 	}
 	var errs error

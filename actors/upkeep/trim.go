@@ -88,7 +88,7 @@ func (s *Upkeep) tend(ctx context.Context, topics []store.Topic) error {
 	}
 	stats, err := s.node.CountsOf(ctx, ours)
 	for i := range stats {
-		if stats[i].Logged && of[i].WatchRetention == 0 { // whoever ended that did not come to it
+		if stats[i].Logged && of[i].Watch.Retention == 0 { // whoever ended that did not come to it
 			err = errors.Join(err, s.node.Topics().KeepLogs(ctx, ours[i:i+1], store.Watching{}))
 		}
 		s.noteIndex(of[i], ours[i], &stats[i])

@@ -34,10 +34,10 @@ func policyOf(p *ddqv1.TopicPolicy) (c service.TopicChange, e *problem.Error) {
 		return c, e
 	}
 	c.WatchMax = intOrNil(p.WatchMaxEvents)
-	if c.WorkflowRetention, e = spanOrNil(p.WorkflowRetentionMs, "policy.workflow_retention_ms"); e != nil {
+	if c.Workflows.Retention, e = spanOrNil(p.WorkflowRetentionMs, "policy.workflow_retention_ms"); e != nil {
 		return c, e
 	}
-	c.MaxWorkflows, c.MaxSchedules = intOrNil(p.MaxWorkflows), intOrNil(p.MaxSchedules)
+	c.Workflows.Max, c.MaxSchedules = intOrNil(p.MaxWorkflows), intOrNil(p.MaxSchedules)
 	if c.Backoff, e = wire.ReadBackoff(p.Backoff, "policy.backoff"); e != nil {
 		return c, e
 	}
@@ -68,7 +68,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	payload, retention := int64(t.MaxPayload), store.CeilMillis(t.DoneRetention)
 	deadRetention, dead, backlog := store.CeilMillis(t.DeadRetention), int64(t.MaxDead), int64(t.MaxBacklog)
 	ageing := int32(t.Ageing())
-	watchRetention, watchMax := store.CeilMillis(t.WatchRetention), int64(cmp.Or(t.WatchMax, store.DefaultWatchMax))
+	watchRetention, watchMax := store.CeilMillis(t.Watch.Retention), int64(cmp.Or(t.Watch.Max, store.DefaultWatchMax))
 	former := 0
 	for _, span := range t.Former {
 		former += span.Shards

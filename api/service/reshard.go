@@ -57,7 +57,7 @@ func (s *Topics) reshard(ctx context.Context, name string, shards int) (store.To
 	if err := startGeneration(&t, shards); err != nil {
 		return store.Topic{}, err
 	}
-	if t.WatchRetention > 0 { // before any task gets there
+	if t.Watch.Retention > 0 { // before any task gets there
 		if err := s.node.Topics().KeepLogs(ctx, place.Shards(&store.Topic{Name: name, First: t.First, Shards: t.Shards}), t.Watching()); err != nil {
 			return store.Topic{}, err
 		}

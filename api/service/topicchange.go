@@ -30,9 +30,8 @@ type TopicChange struct {
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
 
-	WorkflowRetention *time.Duration // 0: the default
-	MaxWorkflows      *int           // open ones; 0: the default
-	MaxSchedules      *int           // 0: the default
+	Workflows    WorkflowChange
+	MaxSchedules *int // 0: the default
 
 	// IfVersion refuses the change unless the topic has this version.
 	IfVersion *int64
@@ -42,6 +41,12 @@ type TopicChange struct {
 	Rate, KeyRate               *store.Rate // the zero one ends the limit
 	Concurrency, KeyConcurrency *int        // 0 ends the cap
 	OverLimitDead               *bool       // dead-letter tasks over a rate
+}
+
+// WorkflowChange are the fields of a topic's WorkflowPolicy to set.
+type WorkflowChange struct {
+	Retention *time.Duration // 0: the default
+	Max       *int           // open ones; 0: the default
 }
 
 func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
@@ -55,12 +60,12 @@ func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
 	set(&t.MaxDead, c.MaxDead)
 	set(&t.MaxBacklog, c.MaxBacklog)
 	set(&t.PriorityAgeing, c.PriorityAgeing)
-	set(&t.WatchRetention, c.WatchRetention)
-	set(&t.WatchMax, c.WatchMax)
+	set(&t.Watch.Retention, c.WatchRetention)
+	set(&t.Watch.Max, c.WatchMax)
 	set(&t.DeliveryPaused, c.DeliveryPaused)
 	set(&t.EnqueuePaused, c.EnqueuePaused)
-	set(&t.Workflows.Retention, c.WorkflowRetention)
-	set(&t.Workflows.Max, c.MaxWorkflows)
+	set(&t.Workflows.Retention, c.Workflows.Retention)
+	set(&t.Workflows.Max, c.Workflows.Max)
 	set(&t.MaxSchedules, c.MaxSchedules)
 	switch {
 	case c.Ramp < 0 || c.Ramp > actors.MaxRamp:
@@ -164,10 +169,10 @@ const (
 // checkWatching applies to a topic's configuration.
 func checkWatching(t *store.Topic) *problem.Error {
 	switch {
-	case t.WatchRetention != 0 && (t.WatchRetention < minWatchRetention || t.WatchRetention > maxWatchRetention):
+	case t.Watch.Retention != 0 && (t.Watch.Retention < minWatchRetention || t.Watch.Retention > maxWatchRetention):
 		return problem.BadField("policy.watch_retention_ms", "OUT_OF_RANGE_FIELD", "policy.watch_retention_ms must be 0 or %d to %d",
 			minWatchRetention.Milliseconds(), maxWatchRetention.Milliseconds())
-	case t.WatchMax != 0 && (t.WatchMax < minWatchMax || t.WatchMax > maxWatchMax):
+	case t.Watch.Max != 0 && (t.Watch.Max < minWatchMax || t.Watch.Max > maxWatchMax):
 		return problem.BadField("policy.watch_max_events", "OUT_OF_RANGE_FIELD", "policy.watch_max_events must be 0 or %d to %d", minWatchMax, maxWatchMax)
 	}
 	return nil

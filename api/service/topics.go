@@ -48,7 +48,7 @@ func (s *Topics) Create(ctx context.Context, name string, c TopicChange) (store.
 		return store.Topic{}, err
 	}
 	t, err := s.node.Topics().Create(ctx, t)
-	if err == nil && t.WatchRetention > 0 {
+	if err == nil && t.Watch.Retention > 0 {
 		err = s.node.Topics().KeepLogs(ctx, place.Shards(&t), t.Watching())
 	}
 	if err == nil && t.Indexed != "" {

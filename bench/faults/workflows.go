@@ -35,7 +35,7 @@ func (r *round) finishWorkflows(ctx context.Context) error {
 					continue
 				}
 				left++
-				if r.mayUndo() {
+				if r.fault.mayUndo() {
 					r.push(ctx, c, &w)
 				}
 			}
@@ -45,7 +45,7 @@ func (r *round) finishWorkflows(ctx context.Context) error {
 }
 
 // mayUndo reports whether the fault may undo what was answered.
-func (r *round) mayUndo() bool { return len(r.fault.Allow) > 0 }
+func (f *Fault) mayUndo() bool { return len(f.Allow) > 0 }
 
 // push does again what a workflow waits for. What is refused is not needed.
 func (r *round) push(ctx context.Context, c *client.Client, w *client.WorkflowStatus) {

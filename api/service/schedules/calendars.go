@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
@@ -14,14 +13,13 @@ import (
 
 // Calendars is what is done with the calendars of schedules. Any node does it.
 type Calendars struct {
+	calendarCells
 	schedules *Schedules // which name them
-	node      *actors.Node
-	cells     store.Cells // nil: the store keeps none
 }
 
 // NewCalendars returns the use cases of the calendars of schedules.
 func NewCalendars(s *Schedules) *Calendars {
-	return &Calendars{schedules: s, node: s.node, cells: s.cells}
+	return &Calendars{calendarCells: s.calendars, schedules: s}
 }
 
 // Put creates a calendar, or changes it. With ifVersion it must have this version,
@@ -39,7 +37,7 @@ func (s *Calendars) Put(ctx context.Context, c Calendar, ifVersion *int64) (Put,
 	}
 	unsure := false // whether a try was made whose answer was lost
 	for range changeTries {
-		there, err := s.schedules.calendarCell(ctx, c.Name)
+		there, err := s.read(ctx, c.Name)
 		if err != nil {
 			return Put{}, err.Behind(unsure)
 		}
@@ -56,7 +54,7 @@ func (s *Calendars) Put(ctx context.Context, c Calendar, ifVersion *int64) (Put,
 		case slices.Equal(there.Body, cell.Body):
 			return Put{Version: there.Version, Outcome: Unchanged}, nil
 		}
-		done, repeated, err := s.schedules.commitCalendar(ctx, store.Put{Cell: cell, If: there.Version})
+		done, repeated, err := s.commit(ctx, store.Put{Cell: cell, If: there.Version})
 		if done || err != nil {
 			return put, problem.AsError(err.Behind(unsure))
 		}
@@ -98,7 +96,7 @@ func (s *Calendars) Get(ctx context.Context, name string) (Calendar, error) {
 	if err := checkName("name", name); err != nil {
 		return Calendar{}, err
 	}
-	cell, e := s.schedules.calendarCell(ctx, name)
+	cell, e := s.read(ctx, name)
 	if e != nil {
 		return Calendar{}, e
 	}
@@ -153,7 +151,7 @@ func (s *Calendars) Delete(ctx context.Context, name string) error {
 	if err := checkName("name", name); err != nil {
 		return err
 	}
-	there, e := s.schedules.calendarCell(ctx, name)
+	there, e := s.read(ctx, name)
 	if e != nil {
 		return e
 	}
@@ -163,14 +161,14 @@ func (s *Calendars) Delete(ctx context.Context, name string) error {
 	if err := s.unused(ctx, name); err != nil {
 		return err
 	}
-	if _, _, err := s.schedules.commitCalendar(ctx, store.Put{Cell: store.Cell{ID: there.ID}, If: store.AnyVersion}); err != nil {
+	if _, _, err := s.commit(ctx, store.Put{Cell: store.Cell{ID: there.ID}, If: store.AnyVersion}); err != nil {
 		return err
 	}
 	used := s.unused(ctx, name)
 	if used == nil {
 		return nil
 	}
-	if _, _, err := s.schedules.commitCalendar(ctx, store.Put{Cell: there}); err != nil {
+	if _, _, err := s.commit(ctx, store.Put{Cell: there}); err != nil {
 		return err.Behind(true)
 	}
 	return used

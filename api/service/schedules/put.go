@@ -73,7 +73,7 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 	if err := n.checkTopic(s.tasks, &topic); err != nil {
 		return Put{}, err
 	}
-	calendars, err := s.calendarsOf(ctx, n)
+	calendars, err := s.calendars.namedBy(ctx, n)
 	if err != nil {
 		return Put{}, err
 	}
@@ -100,7 +100,7 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 		put, err = s.edit(ctx, n, at)
 	}
 	if err == nil && put.Outcome != 0 {
-		err = s.keepCalendars(ctx, calendars)
+		err = s.calendars.keep(ctx, calendars)
 	}
 	return put, err
 }

@@ -23,6 +23,7 @@ import (
 type Schedules struct {
 	node      *actors.Node
 	cells     store.Cells // nil: the store keeps none
+	calendars calendarCells
 	limits    *actors.Limits
 	topics    Topics
 	tasks     Tasks
@@ -78,7 +79,7 @@ type Forecasts interface {
 // New returns the use cases of schedules of a node.
 func New(node *actors.Node, topics Topics, tasks Tasks, audiences Audiences, forecasts Forecasts) *Schedules {
 	return &Schedules{
-		node: node, cells: node.Cells(), limits: &node.Config().Limits,
+		node: node, cells: node.Cells(), calendars: calendarCells{node, node.Cells()}, limits: &node.Config().Limits,
 		topics: topics, tasks: tasks, audiences: audiences, forecasts: forecasts,
 		quota: quota.Quota{Share: quotaShare},
 	}

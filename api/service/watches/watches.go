@@ -67,7 +67,7 @@ func (s *Watches) Open(ctx context.Context, o Options) (*Watch, error) {
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
-	if t.WatchRetention == 0 {
+	if t.Watch.Retention == 0 {
 		return nil, errNotWatched(o.Topic)
 	}
 	if err := o.Filter.indexedBy(t.Indexed); err != nil {

@@ -192,7 +192,7 @@ func TestWatchLooksForSomeChangesOnly(t *testing.T) {
 func watchedByTenant(t *testing.T, s *service.Service) {
 	t.Helper()
 	topic := s.Node().Config().Topic
-	topic.Name, topic.WatchRetention, topic.Indexed = "mail", time.Hour, store.NewIndexSet("tenant")
+	topic.Name, topic.Watch.Retention, topic.Indexed = "mail", time.Hour, store.NewIndexSet("tenant")
 	if _, err := s.Node().Store().PutTopic(t.Context(), topic); err != nil {
 		t.Fatal(err)
 	}
