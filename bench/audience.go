@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
 )
 
@@ -110,17 +111,17 @@ func (o *audienceOptions) complete() (err error) {
 
 // run plays it. What it started is stopped when it returns.
 func (o *audienceOptions) run(ctx context.Context) (line *audienceLine, err error) {
-	box, err := NewBox()
+	b, err := box.New()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, box.Close()) }()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	inst, server := &Instance{}, &ddqServer{}
-	store, err := server.openStore(ctx, o.Store, box, inst)
+	store, err := server.openStore(ctx, o.Store, b, inst)
 	if err != nil {
 		return nil, err
 	}
-	if err := server.start(ctx, o.ServerBin, store, box); err != nil {
+	if err := server.start(ctx, o.ServerBin, store, b); err != nil {
 		return nil, err
 	}
 	show, err := newAudienceShow(o, server)
@@ -136,7 +137,7 @@ func (o *audienceOptions) run(ctx context.Context) (line *audienceLine, err erro
 		return line, err
 	}
 	show.check(line)
-	line.ServerCPU, line.ServerRSS = round(cpu([]*Process{server.process}), 2), round(float64(rss([]*Process{server.process}))/1e6, 1)
+	line.ServerCPU, line.ServerRSS = round(cpu([]*box.Process{server.process}), 2), round(float64(rss([]*box.Process{server.process}))/1e6, 1)
 	return line, nil
 }
 

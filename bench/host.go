@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // stallAfter is how long a run may go without a delivery before the harness
@@ -20,13 +22,13 @@ const stallAfter = 60 * time.Second
 // host is the harness's side of a worker process. It owns one goroutine, which
 // reads the worker's events and ends with the process.
 type host struct {
-	process *Process
+	process *box.Process
 	in      io.WriteCloser
 	events  chan event
 }
 
 // startWorker starts a worker process for an instance; it takes no deliveries yet.
-func startWorker(box *Box, o Options, system, target string) (*host, error) {
+func startWorker(b *box.Box, o Options, system, target string) (*host, error) {
 	args := append(append([]string(nil), o.Worker[1:]...),
 		"--system", system, "--target", target, "--concurrency", strconv.Itoa(o.Concurrency), "--hold", o.Hold.String(),
 		"--workers", strconv.Itoa(o.Workers), "--in-flight", strconv.Itoa(o.InFlight))
@@ -40,7 +42,7 @@ func startWorker(box *Box, o Options, system, target string) (*host, error) {
 		return nil, err
 	}
 	cmd.Stdout = write
-	p, err := box.Start("worker", cmd)
+	p, err := b.Start("worker", cmd)
 	write.Close()
 	if err != nil {
 		read.Close()
@@ -164,7 +166,7 @@ func (h *host) ended(err error) error {
 // holds. Events still coming are dropped, so that it can write them.
 func (h *host) close() error {
 	err := h.in.Close()
-	timer := time.AfterFunc(stopGrace, func() { _ = h.process.Kill() })
+	timer := time.AfterFunc(box.StopGrace, func() { _ = h.process.Kill() })
 	defer timer.Stop()
 	for range h.events {
 	}

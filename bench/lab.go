@@ -10,6 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
 )
 
@@ -18,7 +19,7 @@ import (
 type lab struct {
 	o      Options
 	system System
-	box    *Box
+	box    *box.Box
 	inst   *Instance
 	driver Driver // of the producers
 	host   *host
@@ -30,7 +31,7 @@ type lab struct {
 
 // setUp starts everything. tearDown must be called also when it fails.
 func (l *lab) setUp(ctx context.Context) (err error) {
-	if l.box, err = NewBox(); err != nil {
+	if l.box, err = box.New(); err != nil {
 		return err
 	}
 	if l.inst, err = l.system.Open(ctx, l.o, l.box); err != nil {
@@ -100,13 +101,13 @@ func (l *lab) preload(ctx context.Context, n int) (span, error) {
 
 // usage is what every party used up to now.
 func (l *lab) usage() Roles {
-	return Roles{ownCPU() + cpu([]*Process{l.host.process}), cpu(l.inst.Server), cpu(l.inst.Disk)}
+	return Roles{box.OwnCPU() + cpu([]*box.Process{l.host.process}), cpu(l.inst.Server), cpu(l.inst.Disk)}
 }
 
 // memory is what every party occupies now, in MB.
 func (l *lab) memory() Roles {
 	mb := func(n int64) float64 { return round(float64(n)/1e6, 1) }
-	return Roles{mb(ownMemory() + rss([]*Process{l.host.process})), mb(rss(l.inst.Server)), mb(rss(l.inst.Disk))}
+	return Roles{mb(box.OwnMemory() + rss([]*box.Process{l.host.process})), mb(rss(l.inst.Server)), mb(rss(l.inst.Disk))}
 }
 
 // settle fills in what the worker saw of a run of n tasks.
@@ -146,7 +147,7 @@ func (l *lab) explain(ctx context.Context, r Report, n int) {
 		waiting, err := l.inst.Pending(ctx)
 		fmt.Fprintf(l.o.Log, "waiting in the store: %d, of which %d are the backlog (%v)\n", waiting, l.standing, err)
 	}
-	for _, p := range append(append([]*Process{l.host.process}, l.inst.Server...), l.inst.Disk...) {
+	for _, p := range append(append([]*box.Process{l.host.process}, l.inst.Server...), l.inst.Disk...) {
 		fmt.Fprintf(l.o.Log, "%s, running: %v, printed last:\n%s\n", p.Name, p.Running(), p.Tail())
 	}
 }

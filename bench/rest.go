@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // restOptions say what lies in a fleet that has nothing to do.
@@ -95,12 +96,12 @@ func (o *restOptions) complete() (err error) {
 
 // run plays it. What it started is stopped when it returns.
 func (o *restOptions) run(ctx context.Context) (line *restLine, err error) {
-	box, err := NewBox()
+	b, err := box.New()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, box.Close()) }()
-	servers, disk, addr, err := o.start(ctx, box)
+	defer func() { err = errors.Join(err, b.Close()) }()
+	servers, disk, addr, err := o.start(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +115,15 @@ func (o *restOptions) run(ctx context.Context) (line *restLine, err error) {
 }
 
 // start starts the store and the servers, and returns the address of the first.
-func (o *restOptions) start(ctx context.Context, box *Box) (servers, disk []*Process, addr string, err error) {
+func (o *restOptions) start(ctx context.Context, b *box.Box) (servers, disk []*box.Process, addr string, err error) {
 	inst, first := &Instance{}, &ddqServer{}
-	store, err := first.openStore(ctx, o.Store, box, inst)
+	store, err := first.openStore(ctx, o.Store, b, inst)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	gossip := make([]string, o.Nodes)
 	for i := range gossip {
-		if gossip[i], err = box.Addr(); err != nil {
+		if gossip[i], err = b.Addr(); err != nil {
 			return nil, nil, "", err
 		}
 	}
@@ -138,7 +139,7 @@ func (o *restOptions) start(ctx context.Context, box *Box) (servers, disk []*Pro
 		if o.Nodes > 1 {
 			flags = append(flags, "--gossip-addr", gossip[i], "--join", gossip[0])
 		}
-		if err := s.start(ctx, o.ServerBin, store, box, flags...); err != nil {
+		if err := s.start(ctx, o.ServerBin, store, b, flags...); err != nil {
 			return nil, nil, "", err
 		}
 		servers = append(servers, s.process)
@@ -183,12 +184,12 @@ func (o *restOptions) fillTopic(ctx context.Context, c *client.Client, topic str
 }
 
 // measure waits for the window to pass.
-func (o *restOptions) measure(ctx context.Context, servers, disk []*Process) (*restLine, error) {
+func (o *restOptions) measure(ctx context.Context, servers, disk []*box.Process) (*restLine, error) {
 	begun, server, store := time.Now(), cpu(servers), cpu(disk)
 	if err := pause(ctx, o.For); err != nil {
 		return nil, err
 	}
-	for _, p := range append(append([]*Process{}, servers...), disk...) {
+	for _, p := range append(append([]*box.Process{}, servers...), disk...) {
 		if !p.Running() {
 			return nil, fmt.Errorf("%s ended:\n%s", p.Name, p.Tail())
 		}

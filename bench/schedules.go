@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
 )
 
@@ -142,17 +143,17 @@ func (o *scheduleOptions) complete() (err error) {
 
 // run plays the parts. What it started is stopped when it returns.
 func (o *scheduleOptions) run(ctx context.Context, emit func(*scheduleLine) error) (err error) {
-	box, err := NewBox()
+	b, err := box.New()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, box.Close()) }()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	inst, server := &Instance{}, &ddqServer{}
-	store, err := server.openStore(ctx, o.Store, box, inst)
+	store, err := server.openStore(ctx, o.Store, b, inst)
 	if err != nil {
 		return err
 	}
-	if err := server.start(ctx, o.ServerBin, store, box); err != nil {
+	if err := server.start(ctx, o.ServerBin, store, b); err != nil {
 		return err
 	}
 	show, err := newScheduleShow(o, server, inst.Disk)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 const (
@@ -26,12 +27,12 @@ const (
 type scheduleShow struct {
 	*scheduleOptions
 	server   *ddqServer
-	disk     []*Process
+	disk     []*box.Process
 	client   *client.Client
 	standing int
 }
 
-func newScheduleShow(o *scheduleOptions, s *ddqServer, disk []*Process) (*scheduleShow, error) {
+func newScheduleShow(o *scheduleOptions, s *ddqServer, disk []*box.Process) (*scheduleShow, error) {
 	c, err := client.Dial(s.grpcAddr, client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
 	if err != nil {
 		return err
 	}
-	memory, payload, far := rss([]*Process{s.server.process}), make([]byte, idlePayload), time.Now().AddDate(1, 0, 0)
+	memory, payload, far := rss([]*box.Process{s.server.process}), make([]byte, idlePayload), time.Now().AddDate(1, 0, 0)
 	line.PutPerS, err = s.putAll(ctx, s.Standing, func(i int) client.Schedule {
 		start := far.Add(time.Duration(i%86_400) * time.Second)
 		return client.Schedule{Topic: "idle", Name: fmt.Sprintf(scheduleName, i), Every: 24 * time.Hour, Start: start, Task: client.Task{Payload: payload}}
@@ -98,13 +99,13 @@ func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
 		return err
 	}
 	line.StoreBytes = round(float64(after-before)/float64(s.Standing), 1)
-	line.ServerBytes = round(float64(rss([]*Process{s.server.process})-memory)/float64(s.Standing), 1)
+	line.ServerBytes = round(float64(rss([]*box.Process{s.server.process})-memory)/float64(s.Standing), 1)
 	return s.window(ctx, line, s.For)
 }
 
 // window measures what server and store use over a time.
 func (s *scheduleShow) window(ctx context.Context, line *scheduleLine, d time.Duration) error {
-	servers := []*Process{s.server.process}
+	servers := []*box.Process{s.server.process}
 	begun, server, store := time.Now(), cpu(servers), cpu(s.disk)
 	if err := pause(ctx, d); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // readyWithin bounds how long a server may take to become ready: with a large
@@ -32,7 +33,7 @@ const visibilityTimeout = 5 * time.Second
 // ddqServer is a ddq that the harness started, with the store behind it.
 type ddqServer struct {
 	name     string // of its log; "server" if empty
-	process  *Process
+	process  *box.Process
 	grpcAddr string
 	httpAddr string
 	data     string // directory of the embedded store
@@ -40,22 +41,22 @@ type ddqServer struct {
 }
 
 // openDDQ starts what the options ask for, or connects to what runs.
-func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
+func openDDQ(ctx context.Context, o Options, b *box.Box) (*Instance, error) {
 	topic := fmt.Sprintf("bench-%d", o.Seed)
 	if o.Addr != "" {
 		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic), Addr: o.Addr}, o.Addr, topic, o)
 	}
 	inst := &Instance{Store: o.Store}
 	s := &ddqServer{}
-	storeFlag, err := s.openStore(ctx, o.Store, box, inst)
+	storeFlag, err := s.openStore(ctx, o.Store, b, inst)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx, o.ServerBin, storeFlag, box); err != nil {
+	if err := s.start(ctx, o.ServerBin, storeFlag, b); err != nil {
 		return nil, err
 	}
 	inst.Target, inst.Addr = o.policies.target(s.grpcAddr, topic), s.grpcAddr
-	inst.Server = []*Process{s.process}
+	inst.Server = []*box.Process{s.process}
 	inst.StoreBytes = s.storeBytes(o.Store)
 	inst.Restart = s.restart
 	return describeDDQ(ctx, inst, s.grpcAddr, topic, o)
@@ -63,7 +64,7 @@ func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 
 // openStore starts the store where it is a process of its own, and returns what
 // the server's --store wants.
-func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst *Instance) (string, error) {
+func (s *ddqServer) openStore(ctx context.Context, store string, b *box.Box, inst *Instance) (string, error) {
 	fsync := ""
 	switch store {
 	case "embedded", "memory":
@@ -80,12 +81,12 @@ func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst 
 		s.redis, inst.Store = u.Host, u.Redacted()
 		return store, nil
 	}
-	redis, err := StartRedis(ctx, box, fsync)
+	redis, err := box.StartRedis(ctx, b, fsync)
 	if err != nil {
 		return "", err
 	}
 	s.redis = redis.Addr
-	inst.Disk = []*Process{redis.Process}
+	inst.Disk = []*box.Process{redis.Process}
 	inst.Settings = "redis-server " + redis.Version
 	return "redis://" + redis.Addr, nil
 }
@@ -105,21 +106,21 @@ func CheckStore(store string) error {
 }
 
 // start runs the server on ports of its own, with flags besides, and waits until it is ready.
-func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box, flags ...string) (err error) {
-	if s.data, err = box.Mkdir("data"); err != nil {
+func (s *ddqServer) start(ctx context.Context, bin, store string, b *box.Box, flags ...string) (err error) {
+	if s.data, err = b.Mkdir("data"); err != nil {
 		return err
 	}
-	if s.grpcAddr, err = box.Addr(); err != nil {
+	if s.grpcAddr, err = b.Addr(); err != nil {
 		return err
 	}
-	if s.httpAddr, err = box.Addr(); err != nil {
+	if s.httpAddr, err = b.Addr(); err != nil {
 		return err
 	}
 	cmd := exec.Command(bin, "server", "--store", store, "--data", s.data,
 		"--grpc-addr", s.grpcAddr, "--http-addr", s.httpAddr, "--log-level", "warn")
 	cmd.Args = append(cmd.Args, flags...)
-	cmd.Env, cmd.Dir = PlainEnv(), box.Dir
-	if s.process, err = box.Start(cmp.Or(s.name, "server"), cmd); err != nil {
+	cmd.Env, cmd.Dir = PlainEnv(), b.Dir
+	if s.process, err = b.Start(cmp.Or(s.name, "server"), cmd); err != nil {
 		return err
 	}
 	return s.waitReady(ctx)
@@ -164,7 +165,7 @@ func (s *ddqServer) restart(_ context.Context, killed func()) (time.Time, error)
 func (s *ddqServer) storeBytes(store string) func(context.Context) (int64, error) {
 	switch {
 	case s.redis != "":
-		return func(ctx context.Context) (int64, error) { return UsedMemory(ctx, s.redis) }
+		return func(ctx context.Context) (int64, error) { return box.UsedMemory(ctx, s.redis) }
 	case store == "embedded":
 		return func(context.Context) (int64, error) { return diskUsage(s.data) }
 	}

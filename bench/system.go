@@ -2,13 +2,10 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"time"
-)
 
-// ErrMissing is wrapped by Open when a program that the system needs is not
-// installed on this machine.
-var ErrMissing = errors.New("not installed")
+	"github.com/ddq-io/ddq/bench/box"
+)
 
 // Task is one unit of work that a producer hands to a system.
 type Task struct {
@@ -61,7 +58,7 @@ type System struct {
 	// would take it half an hour. 0: as many as they.
 	MostTasks int
 	// Open starts the system's processes inside the box.
-	Open func(ctx context.Context, o Options, box *Box) (*Instance, error)
+	Open func(ctx context.Context, o Options, b *box.Box) (*Instance, error)
 	// Dial connects to an instance by its target, from any process.
 	Dial func(ctx context.Context, target string) (Driver, error)
 }
@@ -75,8 +72,8 @@ type Instance struct {
 	Version  string
 	Settings string // what was set apart from the system's defaults
 
-	Server []*Process // accounted as "server"
-	Disk   []*Process // accounted as "store"
+	Server []*box.Process // accounted as "server"
+	Disk   []*box.Process // accounted as "store"
 
 	// StoreBytes is how much the store holds now, optional.
 	StoreBytes func(ctx context.Context) (int64, error)
@@ -90,7 +87,7 @@ type Instance struct {
 }
 
 // cpu sums the processes of one role, in seconds since their start.
-func cpu(processes []*Process) float64 {
+func cpu(processes []*box.Process) float64 {
 	var s float64
 	for _, p := range processes {
 		s += p.Usage().CPU
@@ -99,7 +96,7 @@ func cpu(processes []*Process) float64 {
 }
 
 // rss sums the processes of one role, in bytes.
-func rss(processes []*Process) int64 {
+func rss(processes []*box.Process) int64 {
 	var n int64
 	for _, p := range processes {
 		n += p.Usage().RSS

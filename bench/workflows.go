@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
 )
 
@@ -137,17 +138,17 @@ func (o *workflowOptions) complete() (err error) {
 
 // run plays the shapes. What it started is stopped when it returns.
 func (o *workflowOptions) run(ctx context.Context, emit func(*workflowLine) error) (err error) {
-	box, err := NewBox()
+	b, err := box.New()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, box.Close()) }()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	inst, server := &Instance{}, &ddqServer{}
-	store, err := server.openStore(ctx, o.Store, box, inst)
+	store, err := server.openStore(ctx, o.Store, b, inst)
 	if err != nil {
 		return err
 	}
-	if err := server.start(ctx, o.ServerBin, store, box); err != nil {
+	if err := server.start(ctx, o.ServerBin, store, b); err != nil {
 		return err
 	}
 	show, err := newWorkflowShow(o, server, inst.Disk)

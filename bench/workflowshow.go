@@ -14,6 +14,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 const (
@@ -33,11 +34,11 @@ const (
 type workflowShow struct {
 	*workflowOptions
 	server *ddqServer
-	disk   []*Process
+	disk   []*box.Process
 	client *client.Client
 }
 
-func newWorkflowShow(o *workflowOptions, s *ddqServer, disk []*Process) (*workflowShow, error) {
+func newWorkflowShow(o *workflowOptions, s *ddqServer, disk []*box.Process) (*workflowShow, error) {
 	c, err := client.Dial(s.grpcAddr, client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (s *workflowShow) play(ctx context.Context, shape workflowShape, line *work
 
 // usage is what every party used up to now.
 func (s *workflowShow) usage() Roles {
-	return Roles{ownCPU(), cpu([]*Process{s.server.process}), cpu(s.disk)}
+	return Roles{box.OwnCPU(), cpu([]*box.Process{s.server.process}), cpu(s.disk)}
 }
 
 // work begins workers, and returns what stops them.
@@ -224,7 +225,7 @@ func (s *workflowShow) weigh(ctx context.Context, shape *workflowShape, line *wo
 	if weigh == nil {
 		weigh = func(context.Context) (int64, error) { return 0, nil }
 	}
-	servers := []*Process{s.server.process}
+	servers := []*box.Process{s.server.process}
 	before, err := weigh(ctx)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/faults/party"
 	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/faults/stand"
@@ -17,7 +17,7 @@ import (
 
 // process is a producer, worker or watcher process.
 type process struct {
-	*bench.Process
+	*box.Process
 	orders io.WriteCloser
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // asynqSystem is hibiken/asynq on a redis-server of its own with its
@@ -24,8 +25,8 @@ func asynqSystem(setup string) bench.System {
 	}
 	return bench.System{
 		Name: "asynq",
-		Open: func(ctx context.Context, o bench.Options, box *bench.Box) (*bench.Instance, error) {
-			return openAsynq(ctx, text, box)
+		Open: func(ctx context.Context, o bench.Options, b *box.Box) (*bench.Instance, error) {
+			return openAsynq(ctx, text, b)
 		},
 		Dial: func(_ context.Context, target string) (bench.Driver, error) { return dialAsynq(target, settings), nil },
 	}
@@ -42,8 +43,8 @@ type asynqSettings struct {
 
 const asynqType = "bench"
 
-func openAsynq(ctx context.Context, settings string, box *bench.Box) (*bench.Instance, error) {
-	redis, err := bench.StartRedis(ctx, box, "everysec")
+func openAsynq(ctx context.Context, settings string, b *box.Box) (*bench.Instance, error) {
+	redis, err := box.StartRedis(ctx, b, "everysec")
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +53,9 @@ func openAsynq(ctx context.Context, settings string, box *bench.Box) (*bench.Ins
 		Store:    "redis-everysec",
 		Version:  moduleVersion("github.com/hibiken/asynq"),
 		Settings: settings + "; no batch call: batches are single calls, 64 at a time",
-		Disk:     []*bench.Process{redis.Process},
+		Disk:     []*box.Process{redis.Process},
 		StoreBytes: func(ctx context.Context) (int64, error) {
-			return bench.UsedMemory(ctx, redis.Addr)
+			return box.UsedMemory(ctx, redis.Addr)
 		},
 	}, nil
 }

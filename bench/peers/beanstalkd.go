@@ -13,6 +13,7 @@ import (
 	"github.com/beanstalkd/go-beanstalk"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // beanstalkdSystem is beanstalkd with its binlog on, synced at most every 50 ms.
@@ -28,29 +29,29 @@ const (
 	beanstalkdReserve = time.Second
 )
 
-func openBeanstalkd(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+func openBeanstalkd(ctx context.Context, _ bench.Options, b *box.Box) (*bench.Instance, error) {
 	path, err := exec.LookPath("beanstalkd")
 	if err != nil {
-		return nil, fmt.Errorf("beanstalkd is %w (Debian: apt-get install beanstalkd)", bench.ErrMissing)
+		return nil, fmt.Errorf("beanstalkd is %w (Debian: apt-get install beanstalkd)", box.ErrMissing)
 	}
 	version, err := exec.CommandContext(ctx, path, "-v").Output()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := box.Mkdir("beanstalkd")
+	dir, err := b.Mkdir("beanstalkd")
 	if err != nil {
 		return nil, err
 	}
-	addr, err := box.Addr()
+	addr, err := b.Addr()
 	if err != nil {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	p, err := box.Start("beanstalkd", exec.Command(path, "-l", "127.0.0.1", "-p", port, "-b", dir))
+	p, err := b.Start("beanstalkd", exec.Command(path, "-l", "127.0.0.1", "-p", port, "-b", dir))
 	if err != nil {
 		return nil, err
 	}
-	if err := p.WaitReady(ctx, func(ctx context.Context) error { return bench.Dialable(ctx, addr) }); err != nil {
+	if err := p.WaitReady(ctx, func(ctx context.Context) error { return box.Dialable(ctx, addr) }); err != nil {
 		return nil, err
 	}
 	return &bench.Instance{
@@ -58,7 +59,7 @@ func openBeanstalkd(ctx context.Context, _ bench.Options, box *bench.Box) (*benc
 		Store:    "binlog-50ms",
 		Version:  strings.TrimPrefix(strings.TrimSpace(string(version)), "beanstalkd "),
 		Settings: "binlog synced at most every 50ms, as shipped; delays are whole seconds, rounded up; no batch call: batches are single calls, 64 at a time",
-		Server:   []*bench.Process{p},
+		Server:   []*box.Process{p},
 	}, nil
 }
 

@@ -12,12 +12,13 @@ import (
 	"syscall"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // playDDQ runs the ddq binary's own bench on each store and reads its lines.
 func (p plan) playDDQ(ctx context.Context, o bench.Options, workload string, emit func(bench.Line) error) error {
 	if _, err := exec.LookPath(p.ddqBin); err != nil {
-		return fmt.Errorf("ddq is %w: build it with `make build` and name it with --ddq-bin", bench.ErrMissing)
+		return fmt.Errorf("ddq is %w: build it with `make build` and name it with --ddq-bin", box.ErrMissing)
 	}
 	var failed []error
 	for _, store := range p.ddqStores {

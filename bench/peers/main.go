@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 func main() {
@@ -119,7 +120,7 @@ func (p plan) run(ctx context.Context, emit func(bench.Line) error) error {
 					return errors.Join(append(failed, context.Cause(ctx))...)
 				}
 				err := p.play(ctx, setup, name, workload, emit)
-				if errors.Is(err, bench.ErrMissing) {
+				if errors.Is(err, box.ErrMissing) {
 					fmt.Fprintf(p.options.Log, "skipped: %v\n", err)
 					continue
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // natsSystem is NATS JetStream with message schedules on a file stream; its
@@ -27,8 +28,8 @@ func natsSystem(setup string) bench.System {
 	}
 	return bench.System{
 		Name: "nats",
-		Open: func(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
-			return openNATS(ctx, limits, box)
+		Open: func(ctx context.Context, _ bench.Options, b *box.Box) (*bench.Instance, error) {
+			return openNATS(ctx, limits, b)
 		},
 		Dial: func(_ context.Context, target string) (bench.Driver, error) { return dialNATS(target, limits) },
 	}
@@ -57,20 +58,20 @@ const (
 	natsConsumer  = "worker"
 )
 
-func openNATS(ctx context.Context, limits natsLimits, box *bench.Box) (*bench.Instance, error) {
+func openNATS(ctx context.Context, limits natsLimits, b *box.Box) (*bench.Instance, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := box.Mkdir("nats")
+	dir, err := b.Mkdir("nats")
 	if err != nil {
 		return nil, err
 	}
-	addr, err := box.Addr()
+	addr, err := b.Addr()
 	if err != nil {
 		return nil, err
 	}
-	p, err := box.Start("nats-server", exec.Command(exe, "nats-server", "--addr", addr, "--dir", dir))
+	p, err := b.Start("nats-server", exec.Command(exe, "nats-server", "--addr", addr, "--dir", dir))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func openNATS(ctx context.Context, limits natsLimits, box *bench.Box) (*bench.In
 		Store:    "jetstream-file",
 		Version:  server.VERSION,
 		Settings: "file stream as shipped (fsync every 2m), " + limits.String() + ", work queue retention, acks not confirmed; batches are asynchronous publishes",
-		Server:   []*bench.Process{p},
+		Server:   []*box.Process{p},
 	}, nil
 }
 

@@ -15,17 +15,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // postgresServer is a database of the harness's own, with its defaults.
 type postgresServer struct {
 	url     string
-	process *bench.Process
+	process *box.Process
 }
 
 // startPostgres makes a database in the box and waits until it answers.
-func startPostgres(ctx context.Context, box *bench.Box) (*postgresServer, error) {
+func startPostgres(ctx context.Context, b *box.Box) (*postgresServer, error) {
 	initdb, err := findPostgres("initdb")
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func startPostgres(ctx context.Context, box *bench.Box) (*postgresServer, error)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := box.Mkdir("postgres")
+	dir, err := b.Mkdir("postgres")
 	if err != nil {
 		return nil, err
 	}
@@ -51,12 +51,12 @@ func startPostgres(ctx context.Context, box *bench.Box) (*postgresServer, error)
 	if out, err := run(initdb, "-D", data, "-A", "trust", "-U", "bench", "--no-locale", "-E", "UTF8").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w:\n%s", err, out)
 	}
-	addr, err := box.Addr()
+	addr, err := b.Addr()
 	if err != nil {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	p, err := box.Start("postgres-server", run(server, "-D", data, "-h", "127.0.0.1", "-p", port, "-k", ""))
+	p, err := b.Start("postgres-server", run(server, "-D", data, "-h", "127.0.0.1", "-p", port, "-k", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func findPostgres(name string) (string, error) {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if len(found) == 0 {
-		return "", fmt.Errorf("postgresql (%s) is %w", name, bench.ErrMissing)
+		return "", fmt.Errorf("postgresql (%s) is %w", name, box.ErrMissing)
 	}
 	slices.Sort(found)
 	return found[len(found)-1], nil
@@ -102,5 +102,5 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, fmt.Errorf("a user to run postgresql as, postgres or nobody, is %w", bench.ErrMissing)
+	return nil, fmt.Errorf("a user to run postgresql as, postgres or nobody, is %w", box.ErrMissing)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // riverSystem is riverqueue/river on a PostgreSQL of its own. Its client runs
@@ -28,8 +29,8 @@ func riverSystem(setup string) bench.System {
 	return bench.System{
 		Name:      "river",
 		MostTasks: most,
-		Open: func(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
-			return openRiver(ctx, text, box)
+		Open: func(ctx context.Context, _ bench.Options, b *box.Box) (*bench.Instance, error) {
+			return openRiver(ctx, text, b)
 		},
 		Dial: func(ctx context.Context, target string) (bench.Driver, error) { return dialRiver(ctx, target, fetches) },
 	}
@@ -42,8 +43,8 @@ type riverFetches struct {
 	poll     time.Duration // when nothing says that there are jobs
 }
 
-func openRiver(ctx context.Context, settings string, box *bench.Box) (*bench.Instance, error) {
-	db, err := startPostgres(ctx, box)
+func openRiver(ctx context.Context, settings string, b *box.Box) (*bench.Instance, error) {
+	db, err := startPostgres(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func openRiver(ctx context.Context, settings string, box *bench.Box) (*bench.Ins
 		Store:    "postgres",
 		Version:  moduleVersion("github.com/riverqueue/river"),
 		Settings: settings + ", scheduler every 5s as shipped; PostgreSQL as shipped (synchronous commit)",
-		Disk:     []*bench.Process{db.process},
+		Disk:     []*box.Process{db.process},
 	}, nil
 }
 

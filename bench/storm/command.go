@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // campaign is a storm with a server of its own.
@@ -77,12 +78,12 @@ func (c *campaign) complete() (err error) {
 
 // run starts a server, lets the storm blow, and stops it.
 func (c *campaign) run(ctx context.Context) (r *Report, err error) {
-	box, err := bench.NewBox()
+	b, err := box.New()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, box.Close()) }()
-	inst, err := bench.DDQ().Open(ctx, bench.Options{Store: c.store, Addr: c.addr, ServerBin: c.bin, Seed: int64(c.Seed), Log: c.Log}, box)
+	defer func() { err = errors.Join(err, b.Close()) }()
+	inst, err := bench.DDQ().Open(ctx, bench.Options{Store: c.store, Addr: c.addr, ServerBin: c.bin, Seed: int64(c.Seed), Log: c.Log}, b)
 	if err != nil {
 		return nil, err
 	}

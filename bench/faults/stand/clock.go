@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 //go:embed skew/skew.c
@@ -22,11 +22,11 @@ var skewSource []byte
 type skew struct{ preload, file string }
 
 // newSkew needs a C compiler.
-func newSkew(box *bench.Box) (*skew, error) {
+func newSkew(b *box.Box) (*skew, error) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPrivilege, err)
 	}
-	dir, err := box.Mkdir("skew")
+	dir, err := b.Mkdir("skew")
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Stand) SetStoreClock(by time.Duration) error {
 // StoreTime is what the clock of the store says.
 func (s *Stand) StoreTime(ctx context.Context) (time.Time, error) {
 	if redis, ok := s.Store.(*Redis); ok {
-		return bench.RedisTime(ctx, redis.Addr)
+		return box.RedisTime(ctx, redis.Addr)
 	}
 	s.shift.mu.Lock()
 	defer s.shift.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // The kinds of disks.
@@ -27,11 +27,11 @@ type Disk struct {
 
 // newDisk mounts a disk at dir. There are 256 MiB more than the embedded store refuses
 // to use up.
-func newDisk(box *bench.Box, kind, dir string) (*Disk, error) {
+func newDisk(b *box.Box, kind, dir string) (*Disk, error) {
 	if kind == PlainDisk {
 		return (&Disk{kind: kind}).mount(dir, "-t", "tmpfs", "-o", "size=512m", "tmpfs")
 	}
-	ram, err := box.Mkdir("ram")
+	ram, err := b.Mkdir("ram")
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // Node is one server process.
 type Node struct {
-	*bench.Process
+	*box.Process
 	Name     string
 	Addr     string // gRPC
 	httpAddr string

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // Config is what a stand is made of.
@@ -34,7 +35,7 @@ type Stand struct {
 	Disk  *Disk    // of the store, nil: as everything else
 	Relay *Relay   // nil: none, or not yet
 
-	box    *bench.Box
+	box    *box.Box
 	bin    string
 	config Config
 	skew   *skew // of the store, nil: as everything else
@@ -46,15 +47,15 @@ const UpWithin = time.Minute
 
 // New returns one that is still empty, of the ddq at a path.
 func New(ddq string) (*Stand, error) {
-	box, err := bench.NewBox()
+	b, err := box.New()
 	if err != nil {
 		return nil, err
 	}
 	bin, err := exec.LookPath(ddq)
 	if err != nil {
-		return nil, errors.Join(err, box.Close())
+		return nil, errors.Join(err, b.Close())
 	}
-	return &Stand{box: box, bin: bin}, nil
+	return &Stand{box: b, bin: bin}, nil
 }
 
 // Raise starts the store and the nodes on it, and waits until they know each other. Stop
@@ -109,7 +110,7 @@ func (s *Stand) layGround() (err error) {
 
 // Launch runs ddq beside the nodes, with its standard input: in a place of its own behind
 // the network if it is to be apart and there is one.
-func (s *Stand) Launch(name string, apart bool, args ...string) (*bench.Process, io.WriteCloser, error) {
+func (s *Stand) Launch(name string, apart bool, args ...string) (*box.Process, io.WriteCloser, error) {
 	cmd := exec.Command(s.bin, args...)
 	if s.Net != nil && apart {
 		if _, err := s.Net.host(name); err != nil {

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // Store is what the nodes keep tasks in.
@@ -43,7 +43,7 @@ func (s *Stand) open(ctx context.Context, kind string) (Store, error) {
 // openRedis starts a redis-server, in its place where there is a network, on the disk
 // where there is one.
 func (s *Stand) openRedis(ctx context.Context, fsync string) (Store, error) {
-	c := bench.RedisConfig{Fsync: fsync}
+	c := box.RedisConfig{Fsync: fsync}
 	if s.Disk != nil {
 		c.Dir = s.Disk.dir
 	}
@@ -77,7 +77,7 @@ type inNode struct{}
 
 // Redis is a redis-server; the box stops it.
 type Redis struct {
-	*bench.Redis
+	*box.Redis
 	via string // address for nodes
 }
 

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // A Go program asks the kernel's page of code, the vDSO, for the time of day. There it
@@ -38,7 +38,7 @@ var shifted = []byte{
 const jump = 5
 
 // shiftProcess sets the clock of a process by whole seconds from its right time.
-func shiftProcess(p *bench.Process, by time.Duration) error {
+func shiftProcess(p *box.Process, by time.Duration) error {
 	for range 100 {
 		if err := p.Pause(); err != nil {
 			return err

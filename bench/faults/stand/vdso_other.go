@@ -5,8 +5,8 @@ package stand
 import (
 	"time"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
 // shiftProcess is not possible here.
-func shiftProcess(*bench.Process, time.Duration) error { return ErrPrivilege }
+func shiftProcess(*box.Process, time.Duration) error { return ErrPrivilege }

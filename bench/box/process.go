@@ -1,4 +1,4 @@
-package bench
+package box
 
 import (
 	"bytes"
@@ -9,83 +9,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/ddq-io/ddq/bench/port"
 )
 
-// stopGrace is how long a process has to end by itself before it is killed.
-const stopGrace = 10 * time.Second
-
-// Box owns a temporary directory, the processes started in it and their ports. Close
-// stops them, last started first, and removes the directory.
-type Box struct {
-	Dir       string
-	processes []*Process
-	ports     []*port.Claim
-}
-
-// NewBox makes an empty box.
-func NewBox() (*Box, error) {
-	dir, err := os.MkdirTemp("", "ddq-bench-")
-	if err != nil {
-		return nil, err
-	}
-	// A database that runs as another user has to be able to look in.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return nil, err
-	}
-	return &Box{Dir: dir}, nil
-}
-
-// Mkdir makes a directory in the box.
-func (b *Box) Mkdir(name string) (string, error) {
-	dir := filepath.Join(b.Dir, name)
-	return dir, os.MkdirAll(dir, 0o755)
-}
-
-// Start runs a command; its output goes to a file in the box. It must be called
-// from one goroutine at a time.
-func (b *Box) Start(name string, cmd *exec.Cmd) (*Process, error) {
-	p := &Process{Name: name, log: filepath.Join(b.Dir, name+".log")}
-	if err := p.start(cmd); err != nil {
-		return nil, err
-	}
-	b.processes = append(b.processes, p)
-	return p, nil
-}
-
-// Stop stops every process, last started first.
-func (b *Box) Stop() error {
-	var errs []error
-	for i := len(b.processes) - 1; i >= 0; i-- {
-		errs = append(errs, b.processes[i].Stop())
-	}
-	return errors.Join(errs...)
-}
-
-// Addr is an address of loopback for a process of the box to listen on, in each of its
-// lives. It must be called from one goroutine at a time.
-func (b *Box) Addr() (string, error) {
-	claim, err := port.New(port.Loopback)
-	if err != nil {
-		return "", err
-	}
-	b.ports = append(b.ports, claim)
-	return claim.Addr(), nil
-}
-
-// Close stops every process, gives their ports back and removes the directory.
-func (b *Box) Close() error {
-	errs := []error{b.Stop()}
-	for _, claim := range b.ports {
-		errs = append(errs, claim.Release())
-	}
-	b.ports = nil
-	return errors.Join(append(errs, os.RemoveAll(b.Dir))...)
-}
+// StopGrace is how long a process has to end by itself before it is killed.
+const StopGrace = 10 * time.Second
 
 // Usage is what a process used.
 type Usage struct {
@@ -219,7 +148,7 @@ func (p *Process) Stop() error {
 	select {
 	case <-p.Done():
 		return nil
-	case <-time.After(stopGrace):
+	case <-time.After(StopGrace):
 	}
 	dump(p.cmd.Process) // so that its log says where it hangs
 	select {

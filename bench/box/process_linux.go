@@ -1,4 +1,4 @@
-package bench
+package box
 
 import (
 	"os"
@@ -33,8 +33,8 @@ func suspend(p *os.Process, stop bool) error {
 	return syscall.Kill(-p.Pid, syscall.SIGCONT)
 }
 
-// ownCPU is the CPU this process used, in seconds.
-func ownCPU() float64 {
+// OwnCPU is the CPU this process used, in seconds.
+func OwnCPU() float64 {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
 		return 0

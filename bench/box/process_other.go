@@ -1,6 +1,6 @@
 //go:build !linux
 
-package bench
+package box
 
 import (
 	"errors"
@@ -25,5 +25,5 @@ func dump(*os.Process) {}
 // suspend is not possible here.
 func suspend(*os.Process, bool) error { return errors.ErrUnsupported }
 
-// ownCPU is not known here.
-func ownCPU() float64 { return 0 }
+// OwnCPU is not known here.
+func OwnCPU() float64 { return 0 }

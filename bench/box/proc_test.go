@@ -1,4 +1,4 @@
-package bench
+package box
 
 import (
 	"os"
@@ -51,10 +51,10 @@ func TestProcessAccountsItsChildren(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("CPU and memory are read from /proc")
 	}
-	box := newTestBox(t)
+	b := newTestBox(t)
 	spin := exec.Command(os.Args[0], "-test.run=^TestSpin$")
 	spin.Env = append(os.Environ(), "BENCH_SPIN=300ms")
-	p, err := box.Start("spin", spin)
+	p, err := b.Start("spin", spin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,23 +81,23 @@ func TestSpin(t *testing.T) {
 	if err != nil {
 		t.Skip("a helper of another test")
 	}
-	for ownCPU() < burn.Seconds() {
+	for OwnCPU() < burn.Seconds() {
 	}
 }
 
 func newTestBox(t *testing.T) *Box {
 	t.Helper()
-	box, err := NewBox()
+	b, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(); err != nil {
+		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := os.Stat(box.Dir); !os.IsNotExist(err) {
-			t.Errorf("directory %s is still there: %v", box.Dir, err)
+		if _, err := os.Stat(b.Dir); !os.IsNotExist(err) {
+			t.Errorf("directory %s is still there: %v", b.Dir, err)
 		}
 	})
-	return box
+	return b
 }

@@ -1,4 +1,4 @@
-package bench
+package box
 
 import (
 	"context"
@@ -10,30 +10,30 @@ import (
 )
 
 func TestBoxStopsWhatItStarted(t *testing.T) {
-	box, err := NewBox()
+	b, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := box.Start("sleep", exec.Command("sleep", "1000"))
+	p, err := b.Start("sleep", exec.Command("sleep", "1000"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !p.Running() {
 		t.Fatal("not running after start")
 	}
-	if err := box.Close(); err != nil {
+	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if p.Running() {
-		t.Error("still running after the box was closed")
+		t.Error("still running after the b was closed")
 	}
-	if _, err := os.Stat(box.Dir); !os.IsNotExist(err) {
+	if _, err := os.Stat(b.Dir); !os.IsNotExist(err) {
 		t.Errorf("directory is still there: %v", err)
 	}
 }
 
 func TestKillEndsTheWholeGroup(t *testing.T) {
-	box := newTestBox(t)
+	b := newTestBox(t)
 	// The shell ignores SIGTERM, and its child holds the pipe open while it lives.
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -42,7 +42,7 @@ func TestKillEndsTheWholeGroup(t *testing.T) {
 	defer r.Close()
 	cmd := exec.Command("sh", "-c", "trap '' TERM; sleep 1000 & echo up; wait")
 	cmd.Stdout = w
-	p, err := box.Start("sh", cmd)
+	p, err := b.Start("sh", cmd)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func TestKillEndsTheWholeGroup(t *testing.T) {
 }
 
 func TestWaitReadyTellsWhyAProcessEnded(t *testing.T) {
-	box := newTestBox(t)
-	p, err := box.Start("sh", exec.Command("sh", "-c", "echo no room >&2; exit 3"))
+	b := newTestBox(t)
+	p, err := b.Start("sh", exec.Command("sh", "-c", "echo no room >&2; exit 3"))
 	if err != nil {
 		t.Fatal(err)
 	}

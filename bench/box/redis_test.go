@@ -1,4 +1,4 @@
-package bench
+package box
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package bench
+package box
 
 import (
 	"fmt"
@@ -60,8 +60,8 @@ func readUsage(pid int) Usage {
 	return u
 }
 
-// ownMemory is what this process occupies, without its children, in bytes.
-func ownMemory() int64 {
+// OwnMemory is what this process occupies, without its children, in bytes.
+func OwnMemory() int64 {
 	text, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
 		return 0

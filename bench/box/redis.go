@@ -1,4 +1,4 @@
-package bench
+package box
 
 import (
 	"bufio"
@@ -31,23 +31,23 @@ type RedisConfig struct {
 
 // StartRedis starts a redis-server in the box, its append-only file synced
 // everysec or always, and waits until it answers.
-func StartRedis(ctx context.Context, box *Box, fsync string) (*Redis, error) {
-	return RedisConfig{Fsync: fsync}.Start(ctx, box)
+func StartRedis(ctx context.Context, b *Box, fsync string) (*Redis, error) {
+	return RedisConfig{Fsync: fsync}.Start(ctx, b)
 }
 
 // Start starts a redis-server in the box and waits until it answers.
-func (c RedisConfig) Start(ctx context.Context, box *Box) (*Redis, error) {
+func (c RedisConfig) Start(ctx context.Context, b *Box) (*Redis, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, fmt.Errorf("redis-server is %w: install it (Debian: apt-get install redis-server), or use --store embedded", ErrMissing)
 	}
 	if c.Addr == "" {
-		if c.Addr, err = box.Addr(); err != nil {
+		if c.Addr, err = b.Addr(); err != nil {
 			return nil, err
 		}
 	}
 	if c.Dir == "" {
-		if c.Dir, err = box.Mkdir("redis"); err != nil {
+		if c.Dir, err = b.Mkdir("redis"); err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +58,7 @@ func (c RedisConfig) Start(ctx context.Context, box *Box) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := box.Start("redis-server", c.Command(path, "--bind", host, "--port", port, "--dir", c.Dir, "--protected-mode", "no",
+	p, err := b.Start("redis-server", c.Command(path, "--bind", host, "--port", port, "--dir", c.Dir, "--protected-mode", "no",
 		"--appendonly", "yes", "--appendfsync", cmp.Or(c.Fsync, "everysec"), "--save", "", "--daemonize", "no"))
 	if err != nil {
 		return nil, err
