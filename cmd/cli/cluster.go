@@ -13,6 +13,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
+	"github.com/ddq-io/ddq/cmd/cli/topics"
 )
 
 // clusterCommands are those of ddq cluster.
@@ -309,7 +310,7 @@ once; the former ones go on with what they have, and go when they are empty.`,
 				if err != nil {
 					return err
 				}
-				return c.Say(viewTopic(t), "Topic %s has %d shards; %d former ones go when they are empty.", t.Name, *t.Policy.Shards, t.FormerShards)
+				return c.Say(topics.ViewOf(t), "Topic %s has %d shards; %d former ones go when they are empty.", t.Name, *t.Policy.Shards, t.FormerShards)
 			})
 		},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
+	"github.com/ddq-io/ddq/cmd/cli/topics"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files with what is printed now")
@@ -46,6 +47,8 @@ func sampleTopic() client.TopicStatus {
 	return s
 }
 
+func printTopic(c *cli, v topics.View) error { return c.Record(v, v.Rows()...) }
+
 // printed is the output of f in both forms.
 func printed(t *testing.T, format string, f func(c *cli) error) []byte {
 	t.Helper()
@@ -66,8 +69,8 @@ func TestPrintedForms(t *testing.T) {
 	}{
 		{"task", func(c *cli) error { return taskCommands{c}.print(sampleTask()) }},
 		{"task-binary", func(c *cli) error { return taskCommands{c}.print(binary) }},
-		{"topic", func(c *cli) error { return topicCommands{c}.print(viewTopic(sampleTopic().Topic)) }},
-		{"topic-status", func(c *cli) error { return topicCommands{c}.print(viewTopicStatus(sampleTopic())) }},
+		{"topic", func(c *cli) error { return printTopic(c, topics.ViewOf(sampleTopic().Topic)) }},
+		{"topic-status", func(c *cli) error { return printTopic(c, topics.ViewOfStatus(sampleTopic())) }},
 		{"tasks", func(c *cli) error {
 			out := c.Listing("id", "state", "last error")
 			err := terminal.Each(func(yield func(client.Snapshot, error) bool) {

@@ -1,4 +1,4 @@
-package cli
+package topics
 
 import (
 	"cmp"
@@ -14,11 +14,10 @@ import (
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-// The views are what -o json prints, where it is not one of the client's types. Scripts
-// depend on them: fields may be added, and neither renamed nor removed. Times are
-// RFC 3339 in UTC with milliseconds, durations integers of milliseconds.
-
-type topicView struct {
+// View is what -o json prints of a topic. Scripts depend on it: fields may be added, and
+// neither renamed nor removed. Times are RFC 3339 in UTC with milliseconds, durations integers
+// of milliseconds.
+type View struct {
 	Name                string          `json:"name"`
 	Shards              int             `json:"shards"`
 	FormerShards        int             `json:"former_shards,omitempty"` // of before a reshard
@@ -32,11 +31,10 @@ type topicView struct {
 	MaxDead             int             `json:"max_dead"`
 	MaxBacklog          int             `json:"max_backlog"`
 	PriorityAgeing      int             `json:"priority_ageing"`
-	WatchRetentionMs    int64           `json:"watch_retention_ms,omitempty"`
-	WatchMaxEvents      int             `json:"watch_max_events,omitempty"`
-	WorkflowRetentionMs int64           `json:"workflow_retention_ms,omitempty"` // a server of before says nothing
-	MaxWorkflows        int             `json:"max_workflows,omitempty"`
-	MaxSchedules        int             `json:"max_schedules,omitempty"`
+	watchView
+	WorkflowRetentionMs int64 `json:"workflow_retention_ms,omitempty"` // a server of before says nothing
+	MaxWorkflows        int   `json:"max_workflows,omitempty"`
+	MaxSchedules        int   `json:"max_schedules,omitempty"`
 	limitsView
 	IndexedAttributes []string `json:"indexed_attributes,omitempty"`
 	DeliveryPaused    bool     `json:"delivery_paused"`
@@ -47,6 +45,12 @@ type topicView struct {
 	*statusView                // describe only
 }
 
+// watchView is the log of changes that a topic keeps.
+type watchView struct {
+	WatchRetentionMs int64 `json:"watch_retention_ms,omitempty"`
+	WatchMaxEvents   int   `json:"watch_max_events,omitempty"`
+}
+
 // statusView is what is in a topic, and what it is worth.
 type statusView struct {
 	Depth          client.Depth `json:"depth"`
@@ -55,9 +59,10 @@ type statusView struct {
 	IndexingShards int          `json:"indexing_shards,omitempty"` // whose index is not ready
 }
 
-func viewTopic(t client.Topic) topicView {
+// ViewOf is the view of a topic.
+func ViewOf(t client.Topic) View {
 	p := t.Policy
-	v := topicView{
+	v := View{
 		Name:                t.Name,
 		Shards:              value(p.Shards),
 		FormerShards:        t.FormerShards,
@@ -88,13 +93,15 @@ func viewTopic(t client.Topic) topicView {
 	return v
 }
 
-func viewTopicStatus(s client.TopicStatus) topicView {
-	v := viewTopic(s.Topic)
+// ViewOfStatus is that of one with what is in it.
+func ViewOfStatus(s client.TopicStatus) View {
+	v := ViewOf(s.Topic)
 	v.statusView = &statusView{s.Depth, s.Subscriptions, s.Durability, s.IndexingShards}
 	return v
 }
 
-func (v topicView) rows() []table.Row {
+// Rows are the view for people.
+func (v View) Rows() []table.Row {
 	rows := []table.Row{
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", node.DurationText(session.Millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", session.BackoffText(v.Backoff)},
@@ -128,7 +135,7 @@ func (v topicView) rows() []table.Row {
 }
 
 // indexing is how many shards have an index that is not ready, as far as is known.
-func (v topicView) indexing() int {
+func (v View) indexing() int {
 	if v.statusView == nil {
 		return 0
 	}
@@ -136,7 +143,7 @@ func (v topicView) indexing() int {
 }
 
 // indexed are the names, and whether all tasks are found by them.
-func (v topicView) indexed() string {
+func (v View) indexed() string {
 	names := strings.Join(v.IndexedAttributes, ", ")
 	switch {
 	case v.indexing() > 0:
@@ -163,7 +170,7 @@ func countOr(n int, zero string) string {
 }
 
 // shards is their number, and how many are left of before a reshard.
-func (v topicView) shards() string {
+func (v View) shards() string {
 	if v.FormerShards == 0 {
 		return strconv.Itoa(v.Shards)
 	}
@@ -171,14 +178,14 @@ func (v topicView) shards() string {
 }
 
 // rising says how long deliveries take to full speed, if they do.
-func (v topicView) rising() string {
+func (v View) rising() string {
 	if v.RampMs == 0 {
 		return ""
 	}
 	return ", rising for " + node.DurationText(session.Millis(v.RampMs))
 }
 
-func (v topicView) paused() string {
+func (v View) paused() string {
 	var what []string
 	if v.DeliveryPaused {
 		what = append(what, "delivery")

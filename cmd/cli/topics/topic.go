@@ -1,4 +1,4 @@
-package cli
+package topics
 
 import (
 	"cmp"
@@ -18,11 +18,12 @@ import (
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-// topicCommands are those of ddq topic.
-type topicCommands struct{ *cli }
+// commands are those of ddq topic.
+type commands struct{ *session.Session }
 
-func topicCommand(parent *cli) *cobra.Command {
-	c := topicCommands{parent}
+// Command is ddq topic.
+func Command(parent *session.Session) *cobra.Command {
+	c := commands{parent}
 	return session.Group("topic", "Create, change and watch topics",
 		c.create(), c.set(), c.list(), c.describe(),
 		c.pause(), c.resume(), c.purge(), c.delete())
@@ -109,7 +110,7 @@ func given[T any](fs *pflag.FlagSet, flag string, v T) *T {
 	return &v
 }
 
-func (c topicCommands) create() *cobra.Command {
+func (c commands) create() *cobra.Command {
 	var shards int
 	cmd := &cobra.Command{
 		Use:     "create NAME",
@@ -130,13 +131,13 @@ func (c topicCommands) create() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(viewTopic(topic))
+			return c.print(ViewOf(topic))
 		})
 	}
 	return cmd
 }
 
-func (c topicCommands) set() *cobra.Command {
+func (c commands) set() *cobra.Command {
 	var ifVersion int64
 	cmd := &cobra.Command{
 		Use:     "set NAME",
@@ -165,13 +166,13 @@ func (c topicCommands) set() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.printChanged(viewTopic(topic), cmd.LocalNonPersistentFlags())
+			return c.printChanged(ViewOf(topic), cmd.LocalNonPersistentFlags())
 		})
 	}
 	return cmd
 }
 
-func (c topicCommands) list() *cobra.Command {
+func (c commands) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the topics",
@@ -180,7 +181,7 @@ func (c topicCommands) list() *cobra.Command {
 			out := c.Listing("name", "shards", "visibility timeout", "max retries", "backoff", "paused")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				return terminal.Each(s.ListTopics(ctx), 0, func(topic client.Topic) error {
-					v := viewTopic(topic)
+					v := ViewOf(topic)
 					return out.Add(v, v.Name, v.Shards, session.Millis(v.VisibilityTimeoutMs), v.MaxRetries, session.BackoffText(v.Backoff), v.paused())
 				})
 			})
@@ -189,7 +190,7 @@ func (c topicCommands) list() *cobra.Command {
 	}
 }
 
-func (c topicCommands) describe() *cobra.Command {
+func (c commands) describe() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe NAME",
 		Short: "Show the policy of a topic and how many tasks it has in which state",
@@ -200,13 +201,13 @@ func (c topicCommands) describe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.print(viewTopicStatus(topic))
+				return c.print(ViewOfStatus(topic))
 			})
 		},
 	}
 }
 
-func (c topicCommands) pause() *cobra.Command {
+func (c commands) pause() *cobra.Command {
 	var delivery, enqueue bool
 	cmd := &cobra.Command{
 		Use:   "pause NAME",
@@ -222,7 +223,7 @@ func (c topicCommands) pause() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				v := viewTopic(topic)
+				v := ViewOf(topic)
 				return c.Say(v, "topic %s is paused: %s (version %d)", v.Name, v.paused(), v.Version)
 			})
 		},
@@ -232,7 +233,7 @@ func (c topicCommands) pause() *cobra.Command {
 	return cmd
 }
 
-func (c topicCommands) resume() *cobra.Command {
+func (c commands) resume() *cobra.Command {
 	var ramp time.Duration
 	cmd := &cobra.Command{
 		Use:     "resume NAME",
@@ -246,7 +247,7 @@ func (c topicCommands) resume() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				v := viewTopic(topic)
+				v := ViewOf(topic)
 				return c.Say(v, "topic %s is resumed%s (version %d)", v.Name, v.rising(), v.Version)
 			})
 		},
@@ -260,7 +261,7 @@ type purgeView struct {
 	Deleted int64  `json:"deleted"`
 }
 
-func (c topicCommands) purge() *cobra.Command {
+func (c commands) purge() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge NAME",
@@ -288,7 +289,7 @@ type deletedTopicView struct {
 	Deleted bool   `json:"deleted"`
 }
 
-func (c topicCommands) delete() *cobra.Command {
+func (c commands) delete() *cobra.Command {
 	var force, yes bool
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
@@ -313,7 +314,7 @@ func (c topicCommands) delete() *cobra.Command {
 	return cmd
 }
 
-func (c topicCommands) print(v topicView) error { return c.Record(v, v.rows()...) }
+func (c commands) print(v View) error { return c.Record(v, v.Rows()...) }
 
 // rowsOf are the rows of flags that do not have one of their own name.
 var rowsOf = map[string]string{
@@ -326,9 +327,9 @@ var ended = map[string]string{"over limit": client.OverLimitWait.String()}
 
 // printChanged prints a topic as JSON, and for people what the flags of the command
 // changed of it.
-func (c topicCommands) printChanged(v topicView, fs *pflag.FlagSet) error {
+func (c commands) printChanged(v View, fs *pflag.FlagSet) error {
 	rows := []table.Row{{"name", v.Name}, {"version", v.Version}}
-	all, seen := v.rows(), map[string]bool{"if version": true}
+	all, seen := v.Rows(), map[string]bool{"if version": true}
 	fs.VisitAll(func(f *pflag.Flag) {
 		name := cmp.Or(rowsOf[f.Name], strings.ReplaceAll(f.Name, "-", " "))
 		if !f.Changed || seen[name] {
