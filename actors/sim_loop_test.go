@@ -17,7 +17,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors"
-	"github.com/ddq-io/ddq/bench/ledger/checker"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
 )
@@ -298,7 +298,7 @@ type simResult struct {
 	Steps    int
 	Lasted   time.Duration // simulated
 	Breaches []string
-	Verdict  *checker.Verdict
+	Verdict  *verdict.Verdict
 }
 
 func (r *simResult) ok() bool { return len(r.Breaches) == 0 && r.Verdict.OK() }

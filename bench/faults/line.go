@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/ddq-io/ddq/bench/lateness"
-	"github.com/ddq-io/ddq/bench/ledger/checker"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // Line is what came of one round.
@@ -23,7 +23,7 @@ type Line struct {
 	Ledger  string           `json:"ledger,omitempty"`  // where it was left
 	Skipped string           `json:"skipped,omitempty"` // why it could not be played here
 	Failed  string           `json:"failed,omitempty"`  // why it came to no verdict
-	Verdict *checker.Verdict `json:"verdict,omitempty"`
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
 
 // write prints the line.

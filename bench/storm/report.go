@@ -11,6 +11,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/checker"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // Report is what came of a storm.
@@ -29,8 +30,8 @@ type Report struct {
 	// their task being received.
 	Close      int                       `json:"close"`
 	Unclear    int                       `json:"neither"` // neither changed, delivered nor gone
-	Violations map[checker.Violation]int `json:"violations"`
-	Offences   []checker.Offence         `json:"offences,omitempty"`
+	Violations map[verdict.Violation]int `json:"violations"`
+	Offences   []verdict.Offence         `json:"offences,omitempty"`
 }
 
 // together is how many tasks are put before the checker at a time.
@@ -40,7 +41,7 @@ const together = 5000
 func (s *storm) judge(took time.Duration) *Report {
 	r := &Report{
 		Schema: 1, Seed: s.Seed, Tasks: s.Tasks, Edits: s.Edits, Seconds: took.Seconds(), PerSecond: float64(s.Edits) / took.Seconds(),
-		Answers: map[ledger.Op]map[string]int{}, Violations: map[checker.Violation]int{},
+		Answers: map[ledger.Op]map[string]int{}, Violations: map[verdict.Violation]int{},
 	}
 	end := s.since()
 	for from := 0; from < s.Tasks; from += together {

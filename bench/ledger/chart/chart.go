@@ -15,13 +15,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/ddq-io/ddq/bench/ledger/checker"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // Run is one history for the chart.
 type Run struct {
 	Name    string // what was broken, and where
-	Verdict *checker.Verdict
+	Verdict *verdict.Verdict
 }
 
 const (
@@ -89,7 +89,7 @@ func layOut(runs []Run) (rows []*row) {
 }
 
 // seconds is how much of the chart a history takes.
-func seconds(v *checker.Verdict) (end float64) {
+func seconds(v *verdict.Verdict) (end float64) {
 	for _, s := range v.Series {
 		end = max(end, s.At)
 	}

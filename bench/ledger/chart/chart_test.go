@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ddq-io/ddq/bench/ledger/checker"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // TestChartNamesEveryRun: runs that do not fit a row go on in the next one.
 func TestChartNamesEveryRun(t *testing.T) {
-	long := &checker.Verdict{Faults: []checker.Band{{From: 10, To: 20}}, Series: []checker.Point{{At: 0, P50: 1, Max: 3}, {At: rowSeconds - 10, P50: 0, Max: 1e9}}}
-	runs := []Run{{"kill, embedded", long}, {"nothing came of it", &checker.Verdict{}}, {"cut, redis", long}}
+	long := &verdict.Verdict{Faults: []verdict.Band{{From: 10, To: 20}}, Series: []verdict.Point{{At: 0, P50: 1, Max: 3}, {At: rowSeconds - 10, P50: 0, Max: 1e9}}}
+	runs := []Run{{"kill, embedded", long}, {"nothing came of it", &verdict.Verdict{}}, {"cut, redis", long}}
 	if rows := layOut(runs); len(rows) != 2 || rows[1].from != seconds(long)+2 {
 		t.Errorf("got %d rows", len(rows))
 	}

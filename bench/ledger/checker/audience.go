@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // audience is a register under check, with the runs that went through it.
@@ -54,7 +55,7 @@ func (ev *evidence) audience(r *register) *audience {
 func (a *audience) enter(m *member, s *story) {
 	i := slices.IndexFunc(a.runs, func(r *run) bool { return r.at == s.occurrence })
 	if i < 0 {
-		a.offend(Strayed, m, "it has a task of a run at %s, which nobody asked for", clockTime(s.occurrence))
+		a.offend(verdict.Strayed, m, "it has a task of a run at %s, which nobody asked for", clockTime(s.occurrence))
 		return
 	}
 	r := a.runs[i]
@@ -68,7 +69,7 @@ func (a *audience) enter(m *member, s *story) {
 }
 
 // offend complains of what a recipient got.
-func (a *audience) offend(v Violation, m *member, why string, args ...any) {
+func (a *audience) offend(v verdict.Violation, m *member, why string, args ...any) {
 	a.evidence.offend(v, a.topic, m.id, m.events, why, args...)
 }
 

@@ -1,11 +1,6 @@
 package checker
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/ddq-io/ddq/bench/ledger"
-)
+import "github.com/ddq-io/ddq/bench/ledger/verdict"
 
 // scope says which tasks a rule is asked of. A task that may have lived twice, because an
 // enqueue with an unknown outcome may have come after its end, is not asked what only one
@@ -87,7 +82,7 @@ func workflowRules() []func(*workflow) {
 }
 
 // Check tells what of the promises a history breaks.
-func Check(h *History, r Rules) *Verdict {
+func Check(h *History, r Rules) *verdict.Verdict {
 	acknowledged := h.acknowledged() // before a fault is an excuse
 	ev := newEvidence(h, &r)
 	rules := taskRules()
@@ -136,48 +131,4 @@ func (h *History) acknowledged() (n int) {
 		}
 	}
 	return n
-}
-
-// verdict is what was found, with the figures of the run.
-func (ev *evidence) verdict() *Verdict {
-	v := &Verdict{
-		Events: ev.Events, Clients: len(ev.Clients), Tasks: len(ev.stories), Told: ev.told, Audited: ev.Audited,
-		Counts: map[Violation]int{}, Offences: ev.offences, Began: ev.wall, Faults: ev.bands(),
-	}
-	for _, s := range ev.stories {
-		v.count(s)
-	}
-	slices.SortFunc(v.Offences, func(a, b Offence) int {
-		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
-	})
-	for _, o := range v.Offences {
-		v.Counts[o.Violation]++
-	}
-	var served []moment
-	v.Phases, served = ev.phases()
-	v.Series = series(ev.from, served)
-	return v
-}
-
-// count adds a story to the figures.
-func (v *Verdict) count(s *story) {
-	v.Deliveries += len(s.deliveries)
-	if s.creations() > 1 {
-		v.Ambiguous++
-	}
-	if s.found != nil && s.found.State == "dead" {
-		v.Dead++
-	}
-	if s.made() { // its enqueue and its cancel nobody made
-		return
-	}
-	for _, o := range slices.Concat(s.enqueues, s.deletes(), s.edits, s.settles, s.waits, s.cancels) {
-		v.Calls++
-		if o.result == ledger.Unknown {
-			v.Unknown++
-		}
-		if o.Op != ledger.Enqueue && o.result == ledger.Refused {
-			v.Refused++
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // tape makes the history of one task, "t", in milliseconds.
@@ -82,7 +83,7 @@ func (p *tape) found(state string, due int64, more ...func(*ledger.Event)) {
 }
 
 // verdict checks the tape, audited at its end.
-func (p *tape) verdict(r Rules) *Verdict {
+func (p *tape) verdict(r Rules) *verdict.Verdict {
 	if !slices.ContainsFunc(p.events, func(e ledger.Event) bool { return e.Kind == ledger.Topic }) {
 		p.put(ledger.Event{Kind: ledger.Topic, HoldMS: 1000})
 	}
@@ -109,7 +110,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.enqueue(100, ledger.Already)
 			p.at(98).deliver(1, "a")
 			p.at(101).settle(ledger.Ack, "a", ledger.OK)
-		}, Early},
+		}, verdict.Early},
 		{"tried while the server repeated the enqueue", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
 			p.at(100).deliver(1, "a")
@@ -131,7 +132,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(5).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: 100, Result: ledger.OK, Due: epoch + 100})
 			p.at(100).deliver(1, "a")
 			p.at(101).settle(ledger.Ack, "a", ledger.OK)
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"an edit finds it acked, and a delete comes later", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).deliver(1, "a")
@@ -139,11 +140,11 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(110).call(ledger.Event{Op: ledger.Update}, ledger.Refused, ledger.NoTask)
 			p.at(200).call(ledger.Event{Op: ledger.Delete}, ledger.Unknown, "")
 		}, ""},
-		{"never delivered, and gone", func(p *tape) { p.enqueue(100, ledger.OK) }, Lost},
+		{"never delivered, and gone", func(p *tape) { p.enqueue(100, ledger.OK) }, verdict.Lost},
 		{"delivered, never acked, and gone", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).deliver(1, "a")
-		}, Lost},
+		}, verdict.Lost},
 		{"gone after an ack without an answer", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).deliver(1, "a")
@@ -153,7 +154,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).deliver(1, "a")
 			p.at(101).settle(ledger.Ack, "a", ledger.Refused)
-		}, Lost},
+		}, verdict.Lost},
 		{"gone after a delete with an unknown outcome", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).settle(ledger.Delete, "", ledger.Unknown)
@@ -167,27 +168,27 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 		{"an enqueue that was refused is delivered", func(p *tape) {
 			p.enqueue(100, ledger.Refused)
 			p.at(100).deliver(1, "a")
-		}, Phantom},
+		}, verdict.Phantom},
 		{"an enqueue that was refused is stored", func(p *tape) {
 			p.enqueue(100, ledger.Refused)
 			p.at(500).found("ready", 100)
-		}, Phantom},
+		}, verdict.Phantom},
 		{"another payload", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).put(ledger.Event{Kind: ledger.Delivered, Attempt: 1, Token: "a", HoldMS: 1000, Sum: "other"})
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Garbled},
+		}, verdict.Garbled},
 		{"a millisecond early", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(99).deliver(1, "a")
 			p.at(101).settle(ledger.Ack, "a", ledger.OK)
-		}, Early},
+		}, verdict.Early},
 		{"before the time it was moved to", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).move(300, ledger.OK, "")
 			p.at(200).deliver(1, "a")
 			p.at(201).settle(ledger.Ack, "a", ledger.OK)
-		}, Early},
+		}, verdict.Early},
 		{"before a time it may have been moved to", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).move(300, "", "")
@@ -206,7 +207,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(110).call(ledger.Event{Op: ledger.Nack, Token: "a", DelayMS: 300}, ledger.OK, "")
 			p.at(400).deliver(2, "b")
 			p.at(401).settle(ledger.Ack, "b", ledger.OK)
-		}, Early},
+		}, verdict.Early},
 		{"another task of the key before the delay of the nack", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).deliver(1, "a")
@@ -219,7 +220,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(105).deliver(1, "a")
 			p.at(1080).deliver(2, "b")
 			p.at(1090).settle(ledger.Ack, "b", ledger.OK)
-		}, Overlap},
+		}, verdict.Overlap},
 		{"again when the hold is over", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
@@ -232,7 +233,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(600).extend("a", 1000, ledger.OK)
 			p.at(1300).deliver(2, "b")
 			p.at(1310).settle(ledger.Ack, "b", ledger.OK)
-		}, Overlap},
+		}, verdict.Overlap},
 		{"again when a hold is over that may have been extended", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
@@ -252,7 +253,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(105).deliver(2, "b")
 			p.at(110).deliver(1, "a")
 			p.at(111).settle(ledger.Ack, "b", ledger.OK)
-		}, Overlap},
+		}, verdict.Overlap},
 		{"the first attempt is received last, by a client that slept", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(1105).deliver(2, "b")
@@ -265,13 +266,13 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(105).deliver(1, "a")
 			p.at(106).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Repeated},
+		}, verdict.Repeated},
 		{"the same attempt under two holds", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.at(2000).deliver(1, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Repeated},
+		}, verdict.Repeated},
 		{"the same attempt after a release", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
@@ -283,7 +284,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(2, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Skipped},
+		}, verdict.Skipped},
 		{"time for a first attempt that nobody received", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(1105).deliver(2, "b")
@@ -295,34 +296,34 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.settle(ledger.Nack, "a", ledger.OK)
 			p.at(900).deliver(3, "c")
 			p.settle(ledger.Ack, "c", ledger.OK)
-		}, Skipped},
+		}, verdict.Skipped},
 		{"an ack is accepted when the next attempt has come", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.at(1105).deliver(2, "b")
 			p.at(1110).settle(ledger.Ack, "b", ledger.Refused)
 			p.at(1120).settle(ledger.Ack, "a", ledger.OK)
-		}, Stale},
+		}, verdict.Stale},
 		{"an extend is accepted when the next attempt has come", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.at(1105).deliver(2, "b")
 			p.at(1110).extend("a", 1000, ledger.OK)
 			p.at(1120).settle(ledger.Ack, "b", ledger.OK)
-		}, Stale},
+		}, verdict.Stale},
 		{"an ack is accepted after a nack", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.settle(ledger.Nack, "a", ledger.OK)
 			p.at(110).settle(ledger.Ack, "a", ledger.OK)
-		}, Stale},
+		}, verdict.Stale},
 		{"again after an ack", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
 			p.at(5000).deliver(2, "b")
 			p.settle(ledger.Ack, "b", ledger.Refused)
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"again after an ack without an answer", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
@@ -335,7 +336,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(105).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
 			p.at(5000).found("retrying", 6000)
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"done is no life", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
@@ -346,12 +347,12 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).settle(ledger.Delete, "", ledger.OK)
 			p.at(105).deliver(1, "a")
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"stored after it was deleted", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).settle(ledger.Delete, "", ledger.OK)
 			p.at(60).found("scheduled", 100)
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"received after a delete, held before it", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(2000).settle(ledger.Delete, "", ledger.OK)
@@ -363,7 +364,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(2000).settle(ledger.Delete, "", ledger.OK)
 			p.at(2105).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"a second life after an enqueue without an answer", func(p *tape) {
 			p.enqueue(100, "")
 			p.at(20).enqueue(100, ledger.OK)
@@ -388,7 +389,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(300).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: 100, Result: ledger.OK, Due: epoch + 5})
 			p.at(310).deliver(1, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Repeated},
+		}, verdict.Repeated},
 		{"a second life after an ack whose answer was lost, of an enqueue answered before it", func(p *tape) {
 			p.enqueue(5, ledger.OK)
 			p.at(5).deliver(1, "a")
@@ -396,7 +397,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(310).deliver(1, "b")
 			p.at(400).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Ack, Call: 101, Token: "a", Result: ledger.Refused, Reason: ledger.HoldLost})
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Repeated},
+		}, verdict.Repeated},
 		{"a second life after the first one died, and the enqueue took its place", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s"})
 			p.at(5).deliver(1, "a")
@@ -412,7 +413,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(400).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: 100, Result: ledger.OK, Due: epoch + 5})
 			p.at(410).deliver(1, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Repeated},
+		}, verdict.Repeated},
 		{"a second life after the last attempt, and the enqueue has no answer", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 1})
 			p.at(5).deliver(1, "a")
@@ -437,7 +438,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(400).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: 100, Result: ledger.Already, Due: epoch + 5})
 			p.at(410).deliver(1, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Repeated},
+		}, verdict.Repeated},
 		{"the same attempt with another one left, and the enqueue has no answer", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 2})
 			p.at(5).deliver(1, "a")
@@ -445,13 +446,13 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(410).deliver(1, "b")
 			p.settle(ledger.Nack, "b", ledger.OK)
 			p.at(500).found("retrying", 900)
-		}, Repeated},
+		}, verdict.Repeated},
 		{"no such task, though it waits", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).call(ledger.Event{Op: ledger.Delete}, ledger.Refused, ledger.NoTask)
 			p.at(105).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"no such task after it was acked", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
@@ -463,7 +464,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(100).move(600, ledger.Refused, ledger.Running)
 			p.at(405).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"running shortly before it was due", func(p *tape) {
 			p.enqueue(400, ledger.OK)
 			p.at(390).move(600, ledger.Refused, ledger.Running)
@@ -474,25 +475,25 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.enqueue(400, ledger.OK)
 			p.at(390).deliver(1, "a")
 			p.at(410).settle(ledger.Ack, "a", ledger.OK)
-		}, Early},
+		}, verdict.Early},
 		{"deleted while it was held", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.at(300).settle(ledger.Delete, "", ledger.OK)
 			p.at(400).settle(ledger.Ack, "a", ledger.Refused)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"dead as permanent, though nobody said so", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.settle(ledger.Nack, "a", ledger.OK)
 			p.at(300).found("dead", 100, func(e *ledger.Event) { e.Reason = "permanent" })
-		}, Wrong},
+		}, verdict.Wrong},
 		{"dead with retries left", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.settle(ledger.Nack, "a", ledger.OK)
 			p.at(300).found("dead", 100, func(e *ledger.Event) { e.Reason, e.Retries, e.MaxRetries = "max_retries", 1, 3 })
-		}, Wrong},
+		}, verdict.Wrong},
 		{"dead after the last retry", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
@@ -505,11 +506,11 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(200).settle(ledger.Ack, "a", ledger.Refused)
 			p.at(1200).deliver(2, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"ready for long", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(20_000).found("ready", 100)
-		}, Stuck},
+		}, verdict.Stuck},
 		{"ready since a moment ago", func(p *tape) {
 			p.enqueue(19_000, ledger.OK)
 			p.at(20_000).found("ready", 19_000)
@@ -518,7 +519,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.at(105).deliver(1, "a")
 			p.at(20_000).found("running", 100, func(e *ledger.Event) { e.HoldMS = -15_000 })
-		}, Stuck},
+		}, verdict.Stuck},
 	})
 }
 
@@ -526,7 +527,7 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 type scene struct {
 	name string
 	play func(*tape)
-	want Violation // "" for none
+	want verdict.Violation // "" for none
 }
 
 func playScenes(t *testing.T, scenes []scene) {
@@ -536,7 +537,7 @@ func playScenes(t *testing.T, scenes []scene) {
 			p := &tape{}
 			test.play(p)
 			v := p.verdict(Rules{})
-			var got []Violation
+			var got []verdict.Violation
 			for _, o := range v.Offences {
 				got = append(got, o.Violation)
 			}
@@ -567,8 +568,8 @@ func TestAllowanceExcusesOnlyItsWindow(t *testing.T) {
 			p.at(3000).put(ledger.Event{Kind: ledger.Fault, Fault: "powercut", Topic: "-", Task: "-"})
 			p.at(4000).put(ledger.Event{Kind: ledger.Healed, Fault: "powercut", Topic: "-", Task: "-"})
 			v := p.at(9000).verdict(Rules{Allowances: []Allowance{{"powercut", 2 * time.Second}, {"other", time.Hour}}})
-			if v.Counts[Lost] != test.want {
-				t.Errorf("lost %d, want %d", v.Counts[Lost], test.want)
+			if v.Counts[verdict.Lost] != test.want {
+				t.Errorf("lost %d, want %d", v.Counts[verdict.Lost], test.want)
 			}
 		})
 	}
@@ -588,8 +589,8 @@ func TestEarlyIsOnTheStoresClock(t *testing.T) {
 		p.at(1).enqueue(500, ledger.OK)
 		p.at(500).deliver(1, "a")
 		p.at(510).settle(ledger.Ack, "a", ledger.OK)
-		if v := p.verdict(Rules{}); v.Counts[Early] != test.want {
-			t.Errorf("store ahead by %d ms: early %d, want %d", test.ahead, v.Counts[Early], test.want)
+		if v := p.verdict(Rules{}); v.Counts[verdict.Early] != test.want {
+			t.Errorf("store ahead by %d ms: early %d, want %d", test.ahead, v.Counts[verdict.Early], test.want)
 		}
 	}
 }
@@ -612,8 +613,8 @@ func TestClockSetBackExcusesWhatWasDueBefore(t *testing.T) {
 		p.at(1).enqueue(test.due, ledger.OK)
 		p.at(535).deliver(1, "a") // held before, and long on its way
 		p.at(540).settle(ledger.Ack, "a", ledger.OK)
-		if v := p.verdict(Rules{}); v.Counts[Early] != test.want {
-			t.Errorf("due at %d: early %d, want %d", test.due, v.Counts[Early], test.want)
+		if v := p.verdict(Rules{}); v.Counts[verdict.Early] != test.want {
+			t.Errorf("due at %d: early %d, want %d", test.due, v.Counts[verdict.Early], test.want)
 		}
 	}
 }
@@ -635,8 +636,8 @@ func TestClockSetBackExcusesWhatWasMade(t *testing.T) {
 		}
 		p.at(1).diaryOf(every200())
 		p.at(535).begun(test.due)
-		if v := p.verdict(Rules{}); v.Counts[Early] != test.want || v.Counts[Premature] != test.want {
-			t.Errorf("due at %d: early %d, premature %d, want %d", test.due, v.Counts[Early], v.Counts[Premature], test.want)
+		if v := p.verdict(Rules{}); v.Counts[verdict.Early] != test.want || v.Counts[verdict.Premature] != test.want {
+			t.Errorf("due at %d: early %d, premature %d, want %d", test.due, v.Counts[verdict.Early], v.Counts[verdict.Premature], test.want)
 		}
 	}
 }
@@ -661,8 +662,8 @@ func TestClockSetAheadEndsHolds(t *testing.T) {
 		p.settle(ledger.Nack, "a", ledger.OK)
 		p.at(600).deliver(3, "c")
 		p.settle(ledger.Ack, "c", ledger.OK)
-		if v := p.verdict(Rules{}); v.Counts[Skipped] != test.want {
-			t.Errorf("ahead by %d ms: skipped %d, want %d", test.ahead, v.Counts[Skipped], test.want)
+		if v := p.verdict(Rules{}); v.Counts[verdict.Skipped] != test.want {
+			t.Errorf("ahead by %d ms: skipped %d, want %d", test.ahead, v.Counts[verdict.Skipped], test.want)
 		}
 	}
 }

@@ -14,14 +14,15 @@
 //     keeps offences.
 //   - Rules, a file each (rule_*.go): functions that look at a task, or at all evidence, and
 //     complain. They know neither one another nor who calls them. What several of them need
-//     is below them: intervals of holds, rates, and in package states the life that the
-//     changes of a task tell.
-//   - Check calls the rules, and makes the verdict: offences, figures, phases of the run and
-//     the points of a chart, which package chart draws.
+//     is below them: intervals of holds, rates, in package states the life that the
+//     changes of a task tell, and in package flow when the steps of a workflow can have been.
+//   - Check calls the rules, and makes the verdict: offences and figures, and the times of the
+//     run. Package verdict makes phases of these and the points of a chart, which package
+//     chart draws.
 //
 // To add a rule, write a function in a file of its own and name it in check.go: in taskRules
 // when it is about each task by itself, in runRules when it is about several tasks, a topic
-// or a watch; in scheduleRules, audienceRules and workflowRules when it is about one of those. A new kind of
-// violation goes into violation.go, and what has to be written down for it into event.go of
-// package ledger.
+// or a watch; in scheduleRules, audienceRules and workflowRules when it is about one of those.
+// A new kind of violation goes into violation.go of package verdict, and what has to be written
+// down for it into event.go of package ledger.
 package checker

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // Allowance is what a fault may cost: whatever was answered from Before ahead of its
@@ -34,7 +35,7 @@ type evidence struct {
 	*History
 	stuckAfter int64 // ms
 	excused    []excuse
-	offences   []Offence
+	offences   []verdict.Offence
 	told       int // changes, to watchers
 }
 
@@ -59,8 +60,8 @@ func newEvidence(h *History, r *Rules) *evidence {
 }
 
 // offend keeps a violation, with the events that show it.
-func (ev *evidence) offend(v Violation, topic, task string, shown []*ledger.Event, why string, args ...any) {
-	ev.offences = append(ev.offences, Offence{v, topic, task, fmt.Sprintf(why, args...), shown})
+func (ev *evidence) offend(v verdict.Violation, topic, task string, shown []*ledger.Event, why string, args ...any) {
+	ev.offences = append(ev.offences, verdict.Offence{Violation: v, Topic: topic, Task: task, Why: fmt.Sprintf(why, args...), Timeline: shown})
 }
 
 // excuse is a time in which a fault may have undone what was answered, or only what was

@@ -115,7 +115,7 @@ func (h *History) add(events []ledger.Event) {
 		case ledger.Topic:
 			h.holds[e.Topic], h.topics[e.Topic] = e.HoldMS, e
 		case ledger.Fault:
-			h.faults = append(h.faults, span{e.Fault, e.Mono, never, true})
+			h.faults = append(h.faults, span{e.Fault, e.Mono, never})
 		case ledger.Healed:
 			h.heal(e)
 		case ledger.Audited:

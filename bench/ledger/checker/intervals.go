@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // interval is a part of the time in which a task was held, on one clock.
@@ -75,7 +76,7 @@ func together(all []interval, most int, slack int64, where, of string) {
 		}
 		alive = slices.DeleteFunc(alive, func(a interval) bool { return a.to <= x.from })
 		if alive = append(alive, x); len(alive) > most {
-			x.offend(Crowded, "attempt %d made %d tasks %s that were held at once %s, of %d; another is %s", x.attempt, len(alive), of, where, most, alive[0].id)
+			x.offend(verdict.Crowded, "attempt %d made %d tasks %s that were held at once %s, of %d; another is %s", x.attempt, len(alive), of, where, most, alive[0].id)
 			return
 		}
 	}

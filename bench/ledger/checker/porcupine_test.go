@@ -8,6 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // The sequential model of one task: what it allows, the checker must not complain
@@ -198,7 +199,7 @@ func TestCheckerAgreesWithTheModel(t *testing.T) {
 }
 
 // verdictUnaudited checks the tape without an end.
-func (p *tape) verdictUnaudited() *Verdict {
+func (p *tape) verdictUnaudited() *verdict.Verdict {
 	p.put(ledger.Event{Kind: ledger.Topic, HoldMS: modelHold})
 	return Check(New([][]ledger.Event{p.events}), Rules{})
 }

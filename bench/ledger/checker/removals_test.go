@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 func TestCheckerFindsWrongDrops(t *testing.T) {
@@ -18,7 +19,7 @@ func TestCheckerFindsWrongDrops(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.at(50)
 			drop(p, ledger.Refused)
-		}, Lost},
+		}, verdict.Lost},
 		{"gone with its topic, perhaps", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50)
@@ -27,7 +28,7 @@ func TestCheckerFindsWrongDrops(t *testing.T) {
 		{"added to the topic that was made again, and gone", func(p *tape) {
 			drop(p, ledger.OK)
 			p.at(50).enqueue(100, ledger.OK)
-		}, Lost},
+		}, verdict.Lost},
 		{"added while the topic was deleted, and gone", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
 			p.at(10)
@@ -39,7 +40,7 @@ func TestCheckerFindsWrongDrops(t *testing.T) {
 			p.at(50)
 			drop(p, ledger.OK)
 			p.at(400).deliver(1, "a")
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"held when its topic was deleted, and delivered when it was due", func(p *tape) {
 			p.enqueue(400, ledger.OK)
 			p.at(350)
@@ -51,13 +52,13 @@ func TestCheckerFindsWrongDrops(t *testing.T) {
 			p.enqueue(400, ledger.OK)
 			p.at(350).call(ledger.Event{Op: ledger.Delete}, ledger.OK, "")
 			p.at(400).deliver(1, "a")
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"stored after its topic was deleted", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50)
 			drop(p, ledger.OK)
 			p.at(60).found("scheduled", 100)
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"its hold is lost with its topic", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).deliver(1, "a")
@@ -71,6 +72,6 @@ func TestCheckerFindsWrongDrops(t *testing.T) {
 			p.at(150)
 			drop(p, ledger.OK)
 			p.at(160).settle(ledger.Ack, "a", ledger.OK)
-		}, Resurrected},
+		}, verdict.Resurrected},
 	})
 }

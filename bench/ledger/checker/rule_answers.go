@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // answers holds deletes and edits to what was true when they were answered.
@@ -14,7 +15,7 @@ func answers(t *task) {
 			switch {
 			case o.result == ledger.Refused && o.answer.Reason == ledger.NoTask:
 				if stored != nil && stored.result != ledger.Unknown && stored.to < o.Mono && (finisher == nil || finisher == o || finisher.Mono > o.to) {
-					t.offend(Wrong, "%s said that there is no such task", o.Op)
+					t.offend(verdict.Wrong, "%s said that there is no such task", o.Op)
 				}
 			case o.result == ledger.Refused && (o.answer.Reason == ledger.Running || o.answer.Reason == ledger.Finished):
 				from := t.earliest
@@ -22,7 +23,7 @@ func answers(t *task) {
 					from -= heldAhead
 				}
 				if t.clock.Upper(heldSince(t.story), o.answer) < from {
-					t.offend(Wrong, "%s said that it was delivered, before it was due", o.Op)
+					t.offend(verdict.Wrong, "%s said that it was delivered, before it was due", o.Op)
 				}
 			case o.did() && o.Op != ledger.Cancel && o.Op != ledger.Wait && o.Op != ledger.Drop:
 				t.freeToChange(o)
@@ -36,13 +37,13 @@ func answers(t *task) {
 func (t *task) freeToChange(o *op) {
 	for _, before := range slices.Concat(t.removals, t.settles) {
 		if before != o && before.Op != ledger.Extend && before.Op != ledger.Nack && before.Op != ledger.Release && before.did() && before.to < o.Mono {
-			t.offend(Wrong, "%s was accepted after its %s", o.Op, before.Op)
+			t.offend(verdict.Wrong, "%s was accepted after its %s", o.Op, before.Op)
 			return
 		}
 	}
 	for _, d := range t.deliveries {
 		if !d.loose && d.Mono < o.Mono && !d.settledBefore(o.to) && t.until(d, o.Mono) > o.to {
-			t.offend(Wrong, "%s was accepted while attempt %d was held", o.Op, d.Attempt)
+			t.offend(verdict.Wrong, "%s was accepted while attempt %d was held", o.Op, d.Attempt)
 			return
 		}
 	}

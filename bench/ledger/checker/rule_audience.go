@@ -1,6 +1,10 @@
 package checker
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // A task has been created, by the clock of a node, when its run begins to look at recipients.
 const (
@@ -21,11 +25,11 @@ func reached(a *audience) {
 		for _, r := range a.runs {
 			switch tasks := r.tasks[m.id]; {
 			case len(tasks) > 1 && !tasks[0].loose() && !tasks[1].loose():
-				a.offend(Doubled, m, "it has the tasks %s and %s of the run at %s", tasks[0].id, tasks[1].id, clockTime(r.at))
+				a.offend(verdict.Doubled, m, "it has the tasks %s and %s of the run at %s", tasks[0].id, tasks[1].id, clockTime(r.at))
 			case len(tasks) == 1 && !tasks[0].loose() && tasks[0].begunAnew():
-				a.offend(Doubled, m, "the task %s of the run at %s was made again", tasks[0].id, clockTime(r.at))
+				a.offend(verdict.Doubled, m, "the task %s of the run at %s was made again", tasks[0].id, clockTime(r.at))
 			case len(tasks) == 0 && a.wants(r, m) && a.long(r) && !a.undone(r.at):
-				a.offend(Vanished, m, "it has no task of the run at %s", clockTime(r.at))
+				a.offend(verdict.Vanished, m, "it has no task of the run at %s", clockTime(r.at))
 			}
 		}
 	}
@@ -46,7 +50,7 @@ func placed(a *audience) {
 			continue // nobody remembers when it began
 		}
 		if f.Walk.Begin < r.at {
-			a.evidence.offend(Misplaced, a.topic, f.Schedule, a.events, "the run at %s began at %s", clockTime(r.at), clockTime(f.Walk.Begin))
+			a.evidence.offend(verdict.Misplaced, a.topic, f.Schedule, a.events, "the run at %s began at %s", clockTime(r.at), clockTime(f.Walk.Begin))
 		}
 		for _, m := range a.members {
 			due := f.Walk.Begin + a.spread.Place(m.id).Milliseconds()
@@ -56,7 +60,7 @@ func placed(a *audience) {
 					continue
 				}
 				if d.Due != due {
-					a.offend(Misplaced, m, "its task of the run at %s is due at %s, and its place is at %s", clockTime(r.at), clockTime(d.Due), clockTime(due))
+					a.offend(verdict.Misplaced, m, "its task of the run at %s is due at %s, and its place is at %s", clockTime(r.at), clockTime(d.Due), clockTime(due))
 				}
 			}
 		}
@@ -67,7 +71,9 @@ func placed(a *audience) {
 // in trouble, or when its shards went to another node after that.
 func (a *audience) mayBeGivenBack(ms int64) bool {
 	from, to := a.clock.Bounds(ms)
-	return slices.ContainsFunc(a.faults, func(f span) bool { return f.from <= to && (f.to == never || f.to+settling.Nanoseconds() >= from) })
+	return slices.ContainsFunc(a.faults, func(f span) bool {
+		return f.from <= to && (f.to == never || f.to+verdict.Settling.Nanoseconds() >= from)
+	})
 }
 
 // heeded: nobody has a task who was no recipient when the run began, or had opted out or left when
@@ -82,9 +88,9 @@ func heeded(a *audience) {
 				from, _ := a.clock.Bounds(s.created)
 				switch left := answered(m.refuses); {
 				case left != never && left+nodesOff < from:
-					a.offend(Strayed, m, "the run at %s made its task at %s, after it had opted out", clockTime(r.at), clockTime(s.created))
+					a.offend(verdict.Strayed, m, "the run at %s made its task at %s, after it had opted out", clockTime(r.at), clockTime(s.created))
 				case r.begun != never && r.begun+nodesOff < asked(m.joins):
-					a.offend(Strayed, m, "it has a task of the run at %s, which had begun when it came", clockTime(r.at))
+					a.offend(verdict.Strayed, m, "it has a task of the run at %s, which had begun when it came", clockTime(r.at))
 				}
 			}
 		}
@@ -104,9 +110,9 @@ func counted(a *audience) {
 		}
 		switch walk := f.Walk; {
 		case !walk.Over && a.long(r):
-			a.evidence.offend(Stuck, a.topic, f.Schedule, a.events, "the run at %s is open at the end, with %d of %d tasks", clockTime(r.at), walk.Ended, walk.Made)
+			a.evidence.offend(verdict.Stuck, a.topic, f.Schedule, a.events, "the run at %s is open at the end, with %d of %d tasks", clockTime(r.at), walk.Ended, walk.Made)
 		case walk.Over && (walk.Made != known || walk.Ended != known):
-			a.evidence.offend(Wrong, a.topic, f.Schedule, a.events, "the run at %s says that it made %d tasks, of which %d ended, and %d are known", clockTime(r.at), walk.Made, walk.Ended, known)
+			a.evidence.offend(verdict.Wrong, a.topic, f.Schedule, a.events, "the run at %s says that it made %d tasks, of which %d ended, and %d are known", clockTime(r.at), walk.Made, walk.Ended, known)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 func spreadOfTapes() *ledger.Spread { return &ledger.Spread{Shards: 1, WindowMS: 1000, GrainMS: 100} }
@@ -97,7 +98,7 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.got(2000, bob)
 			p.walked(1000, 2)
 			p.walked(2000, 1)
-		}, Vanished},
+		}, verdict.Vanished},
 		{"one has two", func(p *tape) {
 			p.audience(ann)
 			p.got(1000, ann)
@@ -105,14 +106,14 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.got(2000, ann)
 			p.walked(1000, 2)
 			p.walked(2000, 1)
-		}, Doubled},
+		}, verdict.Doubled},
 		{"one is due elsewhere", func(p *tape) {
 			p.audience(ann)
 			p.got(1000, ann, func(e *ledger.Event) { e.Due += 100 })
 			p.got(2000, ann)
 			p.walked(1000, 1)
 			p.walked(2000, 1)
-		}, Misplaced},
+		}, verdict.Misplaced},
 		{"a run began late, and its places with it", func(p *tape) {
 			p.audience(ann)
 			p.got(1000, ann, func(e *ledger.Event) { e.Due += 30 })
@@ -126,7 +127,7 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.got(2000, ann)
 			p.walked(1000, 1, func(w *ledger.Walk) { w.Begin -= 30 })
 			p.walked(2000, 1)
-		}, Misplaced},
+		}, verdict.Misplaced},
 		{"one opted out between the runs", func(p *tape) {
 			p.audience(ann, bob)
 			p.got(1000, ann)
@@ -145,7 +146,7 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.got(2000, bob, func(e *ledger.Event) { e.Created += 2000 })
 			p.walked(1000, 2)
 			p.walked(2000, 2)
-		}, Strayed},
+		}, verdict.Strayed},
 		{"one opted out when the run had passed, and has no task", func(p *tape) {
 			p.audience(ann, bob)
 			p.got(1000, bob)
@@ -153,7 +154,7 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.at(7500).ofAudience(ledger.Event{Op: ledger.OptOut, Recipient: ann}, ledger.OK)
 			p.walked(1000, 1)
 			p.walked(2000, 1)
-		}, Vanished},
+		}, verdict.Vanished},
 		{"one came between the runs", func(p *tape) {
 			p.audience(ann)
 			p.got(1000, ann)
@@ -172,7 +173,7 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.got(2000, bob)
 			p.walked(1000, 2)
 			p.walked(2000, 2)
-		}, Strayed},
+		}, verdict.Strayed},
 		{"one came, nobody knows when", func(p *tape) {
 			p.audience(ann)
 			p.at(500).ofAudience(ledger.Event{Op: ledger.Join, Recipient: bob}, "")
@@ -189,20 +190,20 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.got(2000, ann)
 			p.walked(1000, 1)
 			p.walked(2000, 1)
-		}, Strayed},
+		}, verdict.Strayed},
 		{"a run did not hear of an end", func(p *tape) {
 			p.audience(ann)
 			p.got(1000, ann)
 			p.got(2000, ann)
 			p.walked(1000, 1)
 			p.walked(2000, 1, func(w *ledger.Walk) { w.Ended-- })
-		}, Wrong},
+		}, verdict.Wrong},
 		{"a run does not end", func(p *tape) {
 			p.audience(ann)
 			p.got(1000, ann)
 			p.got(2000, ann)
 			p.walked(1000, 1)
 			p.walked(2000, 1, func(w *ledger.Walk) { w.Over = false })
-		}, Stuck},
+		}, verdict.Stuck},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // cancels: a task whose cancellation was asked for, or that was over by then, is not
@@ -21,10 +22,10 @@ func cancels(t *task) {
 			continue
 		}
 		if ack := t.accepted(ledger.Ack); ack != nil {
-			t.offend(Wrong, "cancel was confirmed, and attempt %d was acked", ack.settled.Attempt)
+			t.offend(verdict.Wrong, "cancel was confirmed, and attempt %d was acked", ack.settled.Attempt)
 		}
 		if f := t.found; f != nil && (f.State != "dead" || f.Reason != "cancelled") {
-			t.offend(Wrong, "cancel was confirmed, and the task is %s (%s)", f.State, f.Reason)
+			t.offend(verdict.Wrong, "cancel was confirmed, and the task is %s (%s)", f.State, f.Reason)
 		}
 	}
 }
@@ -40,7 +41,7 @@ func (t *task) overAfter(o *op) {
 	}
 	for _, d := range t.deliveries {
 		if !d.loose && t.granted(d) > o.to+ahead {
-			t.offend(Resurrected, "attempt %d came after a cancel was answered with %s", d.Attempt, o.answer.Outcome)
+			t.offend(verdict.Resurrected, "attempt %d came after a cancel was answered with %s", d.Attempt, o.answer.Outcome)
 			return
 		}
 	}
@@ -50,7 +51,7 @@ func (t *task) overAfter(o *op) {
 func (t *task) heldAllTheWhile(o *op) {
 	for _, d := range t.deliveries {
 		if !d.loose && d.Mono < o.Mono && !d.settledBefore(o.to) && t.until(d, o.Mono) > o.to {
-			t.offend(Wrong, "%s said that it does not run, while attempt %d was held", o.Op, d.Attempt)
+			t.offend(verdict.Wrong, "%s said that it does not run, while attempt %d was held", o.Op, d.Attempt)
 			return
 		}
 	}

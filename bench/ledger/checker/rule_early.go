@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // early also holds the server to what it says itself: the due time in a delivery, and
@@ -12,7 +13,7 @@ func early(t *task) {
 	for _, d := range t.deliveries {
 		now := t.clock.Upper(heldSince(t.story), d.Event)
 		if due := max(t.earliest, d.Due); now < due {
-			t.offend(Early, "attempt %d at least %d ms before it was due", d.Attempt, due-now)
+			t.offend(verdict.Early, "attempt %d at least %d ms before it was due", d.Attempt, due-now)
 			return
 		}
 	}
@@ -26,7 +27,7 @@ func early(t *task) {
 			}
 			// Both ends are cut to milliseconds.
 			if next := t.clock.After(o.Mono, (o.DelayMS-1)*millisecond); !d.loose && d.Attempt > o.settled.Attempt && d.Mono > o.Mono && d.Mono < next {
-				t.offend(Early, "attempt %d came %d ms before the delay of the nack was over", d.Attempt, (next-d.Mono)/millisecond)
+				t.offend(verdict.Early, "attempt %d came %d ms before the delay of the nack was over", d.Attempt, (next-d.Mono)/millisecond)
 				return
 			}
 		}

@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/ddq-io/ddq/bench/ledger"
+import (
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // The rules of edits. A task has version 1 when it is enqueued, and one more with every
 // edit that was accepted; a delivery tells the version that it is of. Edits that are not
@@ -11,11 +14,11 @@ func versions(t *task) {
 	known := t.numbered()
 	for i, o := range known {
 		if i > 0 && known[i-1].answer.Version == o.answer.Version {
-			t.offend(Wrong, "%s and %s both made version %d", known[i-1].Op, o.Op, o.answer.Version)
+			t.offend(verdict.Wrong, "%s and %s both made version %d", known[i-1].Op, o.Op, o.answer.Version)
 			return
 		}
 		if o.IfVersion != 0 && o.answer.Version != o.IfVersion+1 {
-			t.offend(Wrong, "%s of version %d made version %d", o.Op, o.IfVersion, o.answer.Version)
+			t.offend(verdict.Wrong, "%s of version %d made version %d", o.Op, o.IfVersion, o.answer.Version)
 			return
 		}
 		t.reachable(o.answer, string(o.Op))
@@ -63,18 +66,18 @@ func (t *task) reachable(e *ledger.Event, who string) {
 	}
 	switch {
 	case e.Version > most && !repeated:
-		t.offend(Wrong, "%s tells version %d, and there were %d edits at most", who, e.Version, most-1)
+		t.offend(verdict.Wrong, "%s tells version %d, and there were %d edits at most", who, e.Version, most-1)
 	case e.Version < least && e.Kind == ledger.Found:
-		t.offend(Outdated, "version %d in the store at the end, though version %d was accepted", e.Version, least)
+		t.offend(verdict.Outdated, "version %d in the store at the end, though version %d was accepted", e.Version, least)
 	case e.Version < least:
-		t.offend(Wrong, "%s tells version %d after version %d was accepted", who, e.Version, least)
+		t.offend(verdict.Wrong, "%s tells version %d after version %d was accepted", who, e.Version, least)
 	}
 }
 
 // mismatch holds a refusal because of the version to the versions there were.
 func (t *task) mismatch(o *op) {
 	if o.IfVersion == 0 || o.answer.Version == o.IfVersion {
-		t.offend(Wrong, "%s was refused because of its version, which was the one asked for", o.Op)
+		t.offend(verdict.Wrong, "%s was refused because of its version, which was the one asked for", o.Op)
 		return
 	}
 	t.reachable(o.answer, string(o.Op))
@@ -91,19 +94,19 @@ func (t *task) seen(d *delivery) {
 		switch {
 		case !o.did() || o.answer.Version == 0:
 		case o.answer.Version <= d.Version && d.Mono < o.Mono:
-			t.offend(Wrong, "attempt %d had version %d before the %s that made it", d.Attempt, d.Version, o.Op)
+			t.offend(verdict.Wrong, "attempt %d had version %d before the %s that made it", d.Attempt, d.Version, o.Op)
 			return
 		case o.answer.Version > d.Version && t.granted(d) > o.to:
-			t.offend(Outdated, "attempt %d has version %d, though the %s to version %d had been accepted", d.Attempt, d.Version, o.Op, o.answer.Version)
+			t.offend(verdict.Outdated, "attempt %d has version %d, though the %s to version %d had been accepted", d.Attempt, d.Version, o.Op, o.answer.Version)
 			return
 		case o.answer.Version > d.Version && !d.settledBefore(o.to) && t.until(d, o.Mono) > o.to:
-			t.offend(Wrong, "%s to version %d was accepted while attempt %d was held", o.Op, o.answer.Version, d.Attempt)
+			t.offend(verdict.Wrong, "%s to version %d was accepted while attempt %d was held", o.Op, o.answer.Version, d.Attempt)
 			return
 		}
 	}
 	for _, before := range t.deliveries {
 		if !before.loose && before.Attempt < d.Attempt && before.Version > d.Version {
-			t.offend(Outdated, "attempt %d has version %d after attempt %d had %d", d.Attempt, d.Version, before.Attempt, before.Version)
+			t.offend(verdict.Outdated, "attempt %d has version %d after attempt %d had %d", d.Attempt, d.Version, before.Attempt, before.Version)
 			return
 		}
 	}
@@ -117,12 +120,12 @@ func contents(t *task) {
 	}
 	for _, d := range t.deliveries {
 		if !d.loose && d.Version != 0 && !t.payloadsOf(d.Version)[d.Sum] {
-			t.offend(Garbled, "attempt %d has not the payload of version %d", d.Attempt, d.Version)
+			t.offend(verdict.Garbled, "attempt %d has not the payload of version %d", d.Attempt, d.Version)
 			return
 		}
 	}
 	if f := t.found; f != nil && f.Version != 0 && f.Sum != "" && !t.payloadsOf(f.Version)[f.Sum] {
-		t.offend(Garbled, "not the payload of version %d is in the store at the end", f.Version)
+		t.offend(verdict.Garbled, "not the payload of version %d is in the store at the end", f.Version)
 	}
 }
 

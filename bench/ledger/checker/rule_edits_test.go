@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // edit asks for another payload and is answered with a version.
@@ -38,17 +39,17 @@ func TestCheckerFindsWrongEdits(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			ended(p, 1, "s")
-		}, Outdated},
+		}, verdict.Outdated},
 		{"the version of after, the payload of before", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			ended(p, 2, "s")
-		}, Garbled},
+		}, verdict.Garbled},
 		{"the payload of after, and an edit that was refused", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 7, 1, ledger.Refused, ledger.Mismatch)
 			ended(p, 1, "new")
-		}, Garbled},
+		}, verdict.Garbled},
 		{"edited by a call without an answer, or not", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 0, "", "")
@@ -58,18 +59,18 @@ func TestCheckerFindsWrongEdits(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			ended(p, 3, "new")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"accepted while it was held", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).hand(1, "a", 1, "s")
 			p.at(150).edit("new", 0, 2, ledger.OK, "")
 			p.at(200).settle(ledger.Ack, "a", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"accepted after it was acked", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			ended(p, 1, "s")
 			p.at(150).edit("new", 0, 2, ledger.OK, "")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"between two attempts", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).hand(1, "a", 1, "s")
@@ -85,7 +86,7 @@ func TestCheckerFindsWrongEdits(t *testing.T) {
 			p.at(300).hand(2, "b", 1, "s")
 			p.settle(ledger.Ack, "b", ledger.OK)
 			p.at(50).edit("new", 0, 2, "", "")
-		}, Outdated},
+		}, verdict.Outdated},
 		{"delivered with a version before it was made", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(100).hand(1, "a", 2, "new")
@@ -93,19 +94,19 @@ func TestCheckerFindsWrongEdits(t *testing.T) {
 			p.at(150).edit("new", 0, 2, ledger.OK, "")
 			p.at(300).hand(2, "b", 2, "new")
 			p.settle(ledger.Ack, "b", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"two edits of one version", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			p.at(60).edit("newer", 0, 2, ledger.OK, "")
 			ended(p, 2, "newer")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"versions go back", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 3, ledger.OK, "")
 			p.at(60).edit("newer", 0, 2, ledger.OK, "")
 			ended(p, 3, "new")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"if it has the version, and it has", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 1, 2, ledger.OK, "")
@@ -117,28 +118,28 @@ func TestCheckerFindsWrongEdits(t *testing.T) {
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			p.at(60).edit("newer", 1, 3, ledger.OK, "")
 			ended(p, 3, "newer")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"refused because of the version that it has", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 1, 1, ledger.Refused, ledger.Mismatch)
 			ended(p, 1, "s")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"refused because of a version that it had", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			p.at(60).edit("newer", 3, 1, ledger.Refused, ledger.Mismatch)
 			ended(p, 2, "new")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"finished before it was due", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 0, ledger.Refused, ledger.Finished)
 			ended(p, 1, "s")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"gone, though it waits", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).edit("new", 0, 0, ledger.Refused, ledger.NoTask)
 			ended(p, 1, "s")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"promoted and delivered at once", func(p *tape) {
 			p.enqueue(500, ledger.OK)
 			p.at(50).call(ledger.Event{Op: ledger.Promote}, ledger.OK, "", func(e *ledger.Event) { e.Due, e.Version = epoch+50, 2 })
@@ -150,17 +151,17 @@ func TestCheckerFindsWrongEdits(t *testing.T) {
 			p.at(50).call(ledger.Event{Op: ledger.Promote, IfVersion: 3}, ledger.Refused, ledger.Mismatch, func(e *ledger.Event) { e.Version = 1 })
 			p.at(60).hand(1, "a", 1, "s")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Early},
+		}, verdict.Early},
 		{"stored as it was before", func(p *tape) {
 			p.enqueue(9000, ledger.OK)
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			p.at(60).found("scheduled", 9000, func(e *ledger.Event) { e.Version, e.Sum = 1, "s" })
-		}, Outdated},
+		}, verdict.Outdated},
 		{"stored with another payload", func(p *tape) {
 			p.enqueue(9000, ledger.OK)
 			p.at(50).edit("new", 0, 2, ledger.OK, "")
 			p.at(60).found("scheduled", 9000, func(e *ledger.Event) { e.Version, e.Sum = 2, "s" })
-		}, Garbled},
+		}, verdict.Garbled},
 		{"one of two deleted", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.call(ledger.Event{Op: ledger.Enqueue, Task: "u", Due: epoch + 100, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Task = "u" })
@@ -172,6 +173,6 @@ func TestCheckerFindsWrongEdits(t *testing.T) {
 			p.call(ledger.Event{Op: ledger.Enqueue, Task: "u", Due: epoch + 100, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Task = "u" })
 			p.at(50).deleteMany(2, "t", "u")
 			ended(p, 1, "s")
-		}, Wrong},
+		}, verdict.Wrong},
 	})
 }

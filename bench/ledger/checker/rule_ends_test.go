@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // cancel asks for the end of the task.
@@ -48,7 +49,7 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.at(110).cancel(ledger.OK, "", confirmed)
 			p.at(115).ack("a", "r", ledger.OK)
 			p.done("r", was(1, "acked", 100, 115))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"asked to stop, and acked all the same", func(p *tape) {
 			p.kept()
 			p.at(110).cancel(ledger.OK, "", requested)
@@ -79,7 +80,7 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.at(300).put(ledger.Event{Kind: ledger.Delivered, Attempt: 2, Token: "b", HoldMS: 1000, Sum: "s", Client: "w", Due: epoch + 200})
 			p.ack("b", "r", ledger.OK)
 			p.done("r", was(1, "failed", 100, 115), was(2, "acked", 300, 302))
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"too late, and tried again", func(p *tape) {
 			p.kept()
 			p.at(115).settle(ledger.Nack, "a", ledger.OK)
@@ -87,24 +88,24 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.at(300).put(ledger.Event{Kind: ledger.Delivered, Attempt: 2, Token: "b", HoldMS: 1000, Sum: "s", Client: "w", Due: epoch + 200})
 			p.ack("b", "r", ledger.OK)
 			p.done("r", was(1, "failed", 100, 115), was(2, "acked", 300, 302))
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"does not run, while it is held", func(p *tape) {
 			p.kept()
 			p.at(110).cancel(ledger.Refused, notRunning, "")
 			p.at(200).ack("a", "r", ledger.OK)
 			p.done("r", was(1, "acked", 100, 200))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"deleted by a cancel, and delivered", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(50).call(ledger.Event{Op: ledger.Cancel, Final: true}, ledger.OK, "", func(e *ledger.Event) { e.Outcome = dropped })
 			p.at(100).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Resurrected},
+		}, verdict.Resurrected},
 		{"dead as cancelled, though nobody asked", func(p *tape) {
 			p.kept()
 			p.at(115).settle(ledger.Nack, "a", ledger.OK)
 			p.at(900).found("dead", 100, dead)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"done and kept, with its result", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
@@ -113,55 +114,55 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 		{"done and not kept", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
-		}, Lost},
+		}, verdict.Lost},
 		{"another result", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
 			p.done("q", was(1, "acked", 100, 110))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"a result that no worker gave", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", "")
 			p.done("q", was(1, "acked", 100, 110))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"a wait that tells another result", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
 			p.at(120).call(ledger.Event{Op: ledger.Wait}, ledger.OK, "", func(e *ledger.Event) { e.State, e.Output = "done", "q" })
 			p.done("r", was(1, "acked", 100, 110))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"a wait that finds nothing", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
 			p.at(120).call(ledger.Event{Op: ledger.Wait}, ledger.Refused, ledger.NoTask)
 			p.done("r", was(1, "acked", 100, 110))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"a wait that is done before the ack", func(p *tape) {
 			p.kept()
 			p.at(105).call(ledger.Event{Op: ledger.Wait}, ledger.OK, "", func(e *ledger.Event) { e.State, e.Output = "done", "r" })
 			p.at(110).ack("a", "r", "")
 			p.done("r", was(1, "acked", 100, 110))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"an attempt is not in the history", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
 			p.done("r")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"an attempt ended otherwise", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
 			p.done("r", was(1, "hold_expired", 100, 110))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"an attempt began after it was received", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
 			p.done("r", was(1, "acked", 105, 110))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"an attempt that no worker made", func(p *tape) {
 			p.kept()
 			p.at(110).ack("a", "r", ledger.OK)
 			p.done("r", was(1, "acked", 100, 110), was(2, "failed", 200, 210))
-		}, Wrong},
+		}, verdict.Wrong},
 		{"an attempt that nobody received", func(p *tape) {
 			p.kept()
 			p.at(1200).put(ledger.Event{Kind: ledger.Delivered, Attempt: 2, Token: "b", HoldMS: 1000, Sum: "s", Client: "w"})
@@ -179,12 +180,12 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.call(ledger.Event{Op: ledger.Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Due = epoch + 150 })
 			p.at(140).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Early},
+		}, verdict.Early},
 		{"due later than it may be", func(p *tape) {
 			p.call(ledger.Event{Op: ledger.Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Due = epoch + 201 })
 			p.at(250).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"deleted, and enqueued again, due at another time", func(p *tape) {
 			for i := range int64(2) {
 				p.call(ledger.Event{Op: ledger.Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Due = epoch + 150 + i })
@@ -219,14 +220,14 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.move(250, ledger.OK, "")
 			p.at(251).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"due at two times", func(p *tape) {
 			for i := range int64(2) {
 				p.call(ledger.Event{Op: ledger.Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}, []ledger.Result{ledger.OK, ledger.Already}[i], "", func(e *ledger.Event) { e.Due = epoch + 150 + i })
 			}
 			p.at(250).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 	})
 }
 
@@ -260,10 +261,10 @@ func TestCheckerFindsWrongTopics(t *testing.T) {
 	}
 	playScenes(t, []scene{
 		{"delivered while the word gets round", at(0, 2000), ""},
-		{"delivered while it is paused", at(0, 2500), Paused},
-		{"delivered while it is paused, with a fault meanwhile", at(2100, 2500), Paused},
+		{"delivered while it is paused", at(0, 2500), verdict.Paused},
+		{"delivered while it is paused, with a fault meanwhile", at(2100, 2500), verdict.Paused},
 		{"delivered after a fault that came before the word was round", at(1900, 4500), ""},
-		{"delivered long after such a fault", at(1900, 4950), Paused},
+		{"delivered long after such a fault", at(1900, 4950), verdict.Paused},
 		{"delivered when it goes on", at(0, 5000), ""},
 		{"two changes of one version", func(p *tape) {
 			p.at(0).change(ledger.Configure, 2, ledger.OK)
@@ -271,13 +272,13 @@ func TestCheckerFindsWrongTopics(t *testing.T) {
 			p.at(20).enqueue(30, ledger.OK)
 			p.at(30).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"another setting than the last one", func(p *tape) {
 			p.at(0).change(ledger.Configure, 2, ledger.OK)
 			p.at(20).enqueue(30, ledger.OK)
 			p.at(30).deliver(1, "a")
 			p.settle(ledger.Ack, "a", ledger.OK)
 			p.events = append(p.events, ledger.Event{Kind: ledger.Found, Topic: "topic", Mono: 99 * millisecond, Wall: epoch * millisecond, Version: 2, Settings: "other"})
-		}, Wrong},
+		}, verdict.Wrong},
 	})
 }

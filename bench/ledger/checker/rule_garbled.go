@@ -1,6 +1,10 @@
 package checker
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // garbled is not asked of a run that may have been made anew, perhaps after an edit.
 func garbled(t *task) {
@@ -13,7 +17,7 @@ func garbled(t *task) {
 	}
 	for _, d := range t.deliveries {
 		if !sums[d.Sum] {
-			t.offend(Garbled, "attempt %d has another payload", d.Attempt)
+			t.offend(verdict.Garbled, "attempt %d has another payload", d.Attempt)
 			return
 		}
 	}

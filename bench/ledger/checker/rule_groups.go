@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/ddq-io/ddq/bench/ledger"
+import (
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // groups complains when more tasks went on as before than a call about all of them says
 // that it left alone. Which ones it changed, it does not say.
@@ -26,7 +29,7 @@ func changed(ev *evidence, g *group) {
 		}
 	}
 	if changed := g.ops[0].answer.Changed; int(changed)+untouched > len(g.ops) {
-		last.offend(Wrong, "%s of %s says that it changed %d of %d tasks, and %d went on as before", g.ops[0].Op, g.ops[0].Group, changed, len(g.ops), untouched)
+		last.offend(verdict.Wrong, "%s of %s says that it changed %d of %d tasks, and %d went on as before", g.ops[0].Op, g.ops[0].Group, changed, len(g.ops), untouched)
 	}
 }
 

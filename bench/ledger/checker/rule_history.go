@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // historyCap is how many attempts a store keeps.
@@ -38,7 +39,7 @@ func (t *task) written(d *delivery) bool {
 		}
 	}
 	if !slices.ContainsFunc(own, func(a *ledger.Attempt) bool { return a.Started <= t.clock.Upper(heldSince(t.story), d.Event) }) {
-		t.offend(Wrong, "attempt %d of %s is not in the history", d.Attempt, d.Client)
+		t.offend(verdict.Wrong, "attempt %d of %s is not in the history", d.Attempt, d.Client)
 		return false
 	}
 	for _, o := range d.settles {
@@ -46,7 +47,7 @@ func (t *task) written(d *delivery) bool {
 			continue
 		}
 		if !slices.ContainsFunc(own, func(a *ledger.Attempt) bool { return endedBy(a, o.Op) }) {
-			t.offend(Wrong, "the %s of attempt %d is not in the history", o.Op, d.Attempt)
+			t.offend(verdict.Wrong, "the %s of attempt %d is not in the history", o.Op, d.Attempt)
 			return false
 		}
 	}
@@ -56,7 +57,7 @@ func (t *task) written(d *delivery) bool {
 // happened reports whether an attempt of the history may have ended as it says.
 func (t *task) happened(a *ledger.Attempt) bool {
 	if a.Started != 0 && a.Started < t.earliest {
-		t.offend(Early, "attempt %d began %d ms before it was due, by the store's books", a.Number, t.earliest-a.Started)
+		t.offend(verdict.Early, "attempt %d began %d ms before it was due, by the store's books", a.Number, t.earliest-a.Started)
 		return false
 	}
 	kinds := map[string]ledger.Op{"acked": ledger.Ack, "failed": ledger.Nack, "released": ledger.Release}
@@ -64,12 +65,12 @@ func (t *task) happened(a *ledger.Attempt) bool {
 		if !slices.ContainsFunc(t.settles, func(o *op) bool {
 			return o.Op == kind && o.may() && o.settled != nil && o.settled.Attempt == a.Number
 		}) {
-			t.offend(Wrong, "the history has attempt %d as %s, and no worker said so", a.Number, a.Outcome)
+			t.offend(verdict.Wrong, "the history has attempt %d as %s, and no worker said so", a.Number, a.Outcome)
 			return false
 		}
 	}
 	if a.Outcome == "cancelled" && !slices.ContainsFunc(t.cancels, (*op).may) {
-		t.offend(Wrong, "the history has attempt %d as cancelled, and nobody asked for it", a.Number)
+		t.offend(verdict.Wrong, "the history has attempt %d as cancelled, and nobody asked for it", a.Number)
 		return false
 	}
 	return true

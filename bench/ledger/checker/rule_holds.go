@@ -1,13 +1,16 @@
 package checker
 
-import "github.com/ddq-io/ddq/bench/ledger"
+import (
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // doubled looks for one hold that was handed out twice.
 func doubled(t *task) {
 	seen := map[string]bool{}
 	for _, d := range t.deliveries {
 		if seen[d.Token] {
-			t.offend(Repeated, "attempt %d was delivered twice under one hold", d.Attempt)
+			t.offend(verdict.Repeated, "attempt %d was delivered twice under one hold", d.Attempt)
 			return
 		}
 		seen[d.Token] = true
@@ -22,7 +25,7 @@ func overlaps(t *task) {
 				continue
 			}
 			if end := t.until(a, b.Mono); b.Mono < end-millisecond {
-				t.offend(Overlap, "attempt %d came %d ms before the hold of attempt %d was over", b.Attempt, (end-b.Mono)/millisecond, a.Attempt)
+				t.offend(verdict.Overlap, "attempt %d came %d ms before the hold of attempt %d was over", b.Attempt, (end-b.Mono)/millisecond, a.Attempt)
 				return
 			}
 		}
@@ -39,7 +42,7 @@ func attempts(t *task) {
 		}
 		// A released attempt is not counted, so that its number comes again.
 		if other := tokens[d.Attempt]; other != nil && !released(t.deliveries, d.Attempt) {
-			t.offend(Repeated, "attempt %d was delivered under two holds", d.Attempt)
+			t.offend(verdict.Repeated, "attempt %d was delivered under two holds", d.Attempt)
 			return
 		}
 		tokens[d.Attempt] = d
@@ -54,7 +57,7 @@ func attempts(t *task) {
 			continue
 		}
 		if missing := int64(n - last - 1); missing > 0 && d.Mono < t.clock.After(since, missing*(hold-1)*millisecond) {
-			t.offend(Skipped, "attempt %d follows %d within %d ms, less than holds of %d ms take", n, last, (d.Mono-since)/millisecond, hold)
+			t.offend(verdict.Skipped, "attempt %d follows %d within %d ms, less than holds of %d ms take", n, last, (d.Mono-since)/millisecond, hold)
 			return
 		}
 		last, since = n, t.granted(d)

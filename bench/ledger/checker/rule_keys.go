@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // keyed holds an idempotency key to its promise.
@@ -28,7 +29,7 @@ func (t *task) oneTask() {
 	for _, o := range t.enqueues {
 		switch {
 		case o.result == ledger.OK && first != nil:
-			t.offend(Twinned, "two enqueues were told that the key was free")
+			t.offend(verdict.Twinned, "two enqueues were told that the key was free")
 			return
 		case o.result == ledger.OK:
 			first = o
@@ -37,18 +38,18 @@ func (t *task) oneTask() {
 	}
 	for _, o := range t.enqueues {
 		if taken := o.result == ledger.Already || o.result == ledger.Refused && o.answer.Reason == ledger.KeyTaken; taken && t.nobodyBefore(o) {
-			t.offend(Wrong, "an enqueue was told that the key was taken, and nobody had it")
+			t.offend(verdict.Wrong, "an enqueue was told that the key was taken, and nobody had it")
 			return
 		}
 	}
 	ids := t.ids()
 	if len(ids) > 1 {
-		t.offend(Twinned, "the tasks %s and %s have one key", ids[0], ids[1])
+		t.offend(verdict.Twinned, "the tasks %s and %s have one key", ids[0], ids[1])
 		return
 	}
 	for _, d := range t.deliveries {
 		if first != nil && !unknown && d.Sum != first.Sum {
-			t.offend(Garbled, "attempt %d has not the payload of the enqueue that got the key", d.Attempt)
+			t.offend(verdict.Garbled, "attempt %d has not the payload of the enqueue that got the key", d.Attempt)
 			return
 		}
 	}
@@ -76,7 +77,7 @@ func (t *task) lastOne() {
 		got := slices.ContainsFunc(t.deliveries, func(d *delivery) bool { return sums[d.Sum] }) ||
 			slices.ContainsFunc(t.allFound, func(f *ledger.Event) bool { return sums[f.Sum] })
 		if !got {
-			t.offend(Lost, "neither enqueue #%d nor a later one of the key was delivered", o.Call)
+			t.offend(verdict.Lost, "neither enqueue #%d nor a later one of the key was delivered", o.Call)
 			return
 		}
 	}

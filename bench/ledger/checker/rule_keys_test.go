@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // claim enqueues a payload with an idempotency key, and is answered with the id of a task.
@@ -31,13 +32,13 @@ func TestCheckerFindsWrongKeys(t *testing.T) {
 			p.claim(ledger.Return, "first", "x", ledger.OK, "")
 			p.claim(ledger.Return, "second", "y", ledger.OK, "")
 			p.run(100, "x", "first")
-		}, Twinned},
+		}, verdict.Twinned},
 		{"a second task that nobody was told of", func(p *tape) {
 			p.claim(ledger.Return, "first", "x", ledger.OK, "")
 			p.claim(ledger.Reject, "second", "x", ledger.Refused, ledger.KeyTaken)
 			p.run(100, "x", "first")
 			p.run(200, "y", "second")
-		}, Twinned},
+		}, verdict.Twinned},
 		{"stored by a try that the server repeated", func(p *tape) {
 			p.claim(ledger.Reject, "first", "x", ledger.Already, "")
 			p.claim(ledger.Reject, "second", "x", ledger.Refused, ledger.KeyTaken)
@@ -47,7 +48,7 @@ func TestCheckerFindsWrongKeys(t *testing.T) {
 			p.claim(ledger.Return, "first", "x", ledger.OK, "")
 			p.claim(ledger.Return, "second", "x", ledger.Already, "")
 			p.run(100, "x", "second")
-		}, Garbled},
+		}, verdict.Garbled},
 		{"the payload of one that was not answered", func(p *tape) {
 			p.claim(ledger.Return, "first", "", "", "")
 			p.claim(ledger.Return, "second", "x", ledger.Already, "")
@@ -57,13 +58,13 @@ func TestCheckerFindsWrongKeys(t *testing.T) {
 			p.claim(ledger.Reject, "first", "x", ledger.Refused, ledger.KeyTaken)
 			p.claim(ledger.Reject, "second", "x", ledger.OK, "")
 			p.run(100, "x", "second")
-		}, Wrong},
+		}, verdict.Wrong},
 		{"again after it was acked, within the window", func(p *tape) {
 			p.claim(ledger.Return, "first", "x", ledger.OK, "")
 			p.run(100, "x", "first")
 			p.claim(ledger.Return, "second", "", "", "")
 			p.run(500, "y", "second")
-		}, Twinned},
+		}, verdict.Twinned},
 		{"the last one is delivered", func(p *tape) {
 			p.claim(ledger.Replace, "first", "x", ledger.OK, "")
 			p.claim(ledger.Replace, "second", "x", ledger.OK, "replaced")
@@ -73,7 +74,7 @@ func TestCheckerFindsWrongKeys(t *testing.T) {
 			p.claim(ledger.Replace, "first", "x", ledger.OK, "")
 			p.claim(ledger.Replace, "second", "x", ledger.OK, "replaced")
 			p.run(100, "x", "first")
-		}, Lost},
+		}, verdict.Lost},
 		{"one beside another", func(p *tape) {
 			p.claim(ledger.Replace, "first", "x", ledger.OK, "")
 			p.run(100, "x", "first")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // The rules of priorities and fairness keys. They say what is next among tasks that wait
@@ -79,7 +80,7 @@ func inTurn(turns []turn, i, ageing, apart int) bool {
 	}
 	aged := before/ageing + 1 + apart
 	if lower > aged {
-		x.offend(Overtaken, "of priority %d, and %d tasks of lower ones went before it, of %d; it may be %d", x.enqueue.Priority, lower, before, aged)
+		x.offend(verdict.Overtaken, "of priority %d, and %d tasks of lower ones went before it, of %d; it may be %d", x.enqueue.Priority, lower, before, aged)
 		return false
 	}
 	own += apart // those that went at the same time may have been before it
@@ -87,7 +88,7 @@ func inTurn(turns []turn, i, ageing, apart int) bool {
 	for lane, n := range others {
 		most := ((own+weight-1)/weight+1)*weights[lane] + aged
 		if n > most {
-			x.offend(Overtaken, "of fairness key %q, and %d tasks of %q went before it; it may be %d", x.enqueue.Lane, n, lane, most)
+			x.offend(verdict.Overtaken, "of fairness key %q, and %d tasks of %q went before it; it may be %d", x.enqueue.Lane, n, lane, most)
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // backlog is a topic whose tasks were held in an order, each in a millisecond of its own:
@@ -42,12 +43,12 @@ func TestCheckerFindsWrongTurns(t *testing.T) {
 		{"the high ones first, but for the oldest", func(p *tape) {
 			p.backlog(lane(9, high), lane(1, low), lane(9, high), lane(1, low), lane(9, high), lane(1, low), lane(9, high), lane(40, low))
 		}, ""},
-		{"too many low ones before", func(p *tape) { p.backlog(lane(10, low), lane(50, high), lane(40, low)) }, Overtaken},
-		{"some too many before the last one", func(p *tape) { p.backlog(lane(49, high), lane(12, low), lane(1, high), lane(40, low)) }, Overtaken},
+		{"too many low ones before", func(p *tape) { p.backlog(lane(10, low), lane(50, high), lane(40, low)) }, verdict.Overtaken},
+		{"some too many before the last one", func(p *tape) { p.backlog(lane(49, high), lane(12, low), lane(1, high), lane(40, low)) }, verdict.Overtaken},
 		{"in turn", func(p *tape) { p.backlog(lane(20, "5 a 1", "5 b 1"), lane(60, "5 a 1")) }, ""},
-		{"one before the other", func(p *tape) { p.backlog(lane(60, "5 a 1"), lane(20, "5 b 1")) }, Overtaken},
+		{"one before the other", func(p *tape) { p.backlog(lane(60, "5 a 1"), lane(20, "5 b 1")) }, verdict.Overtaken},
 		{"as they weigh", func(p *tape) { p.backlog(lane(20, "5 a 3", "5 a 3", "5 a 3", "5 b 1"), lane(60, "5 b 1")) }, ""},
-		{"more than it weighs", func(p *tape) { p.backlog(lane(20, "5 a 1", "5 a 1", "5 a 1", "5 a 1", "5 b 1")) }, Overtaken},
+		{"more than it weighs", func(p *tape) { p.backlog(lane(20, "5 a 1", "5 a 1", "5 a 1", "5 a 1", "5 b 1")) }, verdict.Overtaken},
 		{"a backlog that nobody vouches for", func(p *tape) {
 			p.backlog(lane(10, low), lane(50, high))
 			p.events = p.events[:len(p.events)-1]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // left looks at what is in the store at the end.
@@ -15,11 +16,11 @@ func left(t *task) {
 	switch f.State {
 	case "scheduled", "ready", "retrying":
 		if late := t.clock.Late(f, f.Due) / millisecond; late > t.stuckAfter {
-			t.offend(Stuck, "%s at the end, %d ms after it was due", f.State, late)
+			t.offend(verdict.Stuck, "%s at the end, %d ms after it was due", f.State, late)
 		}
 	case "running":
 		if over := -f.HoldMS; over > t.stuckAfter {
-			t.offend(Stuck, "running at the end, %d ms after its hold was over", over)
+			t.offend(verdict.Stuck, "running at the end, %d ms after its hold was over", over)
 		}
 	case "dead":
 		t.rightlyDead(f)
@@ -35,16 +36,16 @@ func (t *task) rightlyDead(f *ledger.Event) {
 				return
 			}
 		}
-		t.offend(Wrong, "dead as permanent, though no worker said so")
+		t.offend(verdict.Wrong, "dead as permanent, though no worker said so")
 	case "cancelled":
 		if !slices.ContainsFunc(t.cancels, (*op).may) {
-			t.offend(Wrong, "dead as cancelled, though nobody asked for it")
+			t.offend(verdict.Wrong, "dead as cancelled, though nobody asked for it")
 		}
 	case "max_retries", "hold_expired":
 		if f.Retries < f.MaxRetries {
-			t.offend(Wrong, "dead as %s after %d retries of %d", f.Reason, f.Retries, f.MaxRetries)
+			t.offend(verdict.Wrong, "dead as %s after %d retries of %d", f.Reason, f.Retries, f.MaxRetries)
 		}
 	default:
-		t.offend(Wrong, "dead as %q", f.Reason)
+		t.offend(verdict.Wrong, "dead as %q", f.Reason)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // The rules of limits, which are about all tasks of a topic, or of a key of it.
@@ -69,7 +70,7 @@ func inTime(ev *evidence, b *books, r *ledger.Rate, what string) {
 			first = max(0, len(run)-1-r.Count)
 		}
 		if n, took := len(run)-first, x.from-run[first].from; exceeded(r, n, took) {
-			x.offend(Rushed, "attempt %d is the last of %d within %d ms, which is above %s", x.attempt, n, took, what)
+			x.offend(verdict.Rushed, "attempt %d is the last of %d within %d ms, which is above %s", x.attempt, n, took, what)
 			return
 		}
 	}

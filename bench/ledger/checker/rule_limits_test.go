@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // limited makes the topic of a tape one with limits.
@@ -42,7 +43,7 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.other("a", "", 100, 300)
 			p.other("b", "", 100, 200)
 			p.other("c", "", 199, 300)
-		}, Crowded},
+		}, verdict.Crowded},
 		{"a third when a hold may have run out", func(p *tape) {
 			p.limited(two)
 			p.other("a", "", 100, 300)
@@ -55,7 +56,7 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.other("a", "", 100, 300)
 			p.other("b", "", 100, 2200)
 			p.other("c", "", 150, 1300)
-		}, Crowded},
+		}, verdict.Crowded},
 		{"of a key one at a time", func(p *tape) {
 			p.limited(ledger.Event{KeyCap: 1})
 			p.other("a", "x", 100, 300)
@@ -67,7 +68,7 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.other("a", "x", 100, 300)
 			p.other("b", "y", 100, 300)
 			p.other("c", "x", 299, 400)
-		}, Crowded},
+		}, verdict.Crowded},
 		{"two at a time by the books", func(p *tape) {
 			p.limited(two)
 			p.booked("a", "", 100, 300)
@@ -79,7 +80,7 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.booked("a", "", 100, 300)
 			p.booked("b", "", 100, 200)
 			p.booked("c", "", 198, 300)
-		}, Crowded},
+		}, verdict.Crowded},
 		{"a burst and then the rate", func(p *tape) {
 			p.limited(ledger.Event{Rate: &ledger.Rate{Count: 10, PeriodMS: 1000, Burst: 3}})
 			for i := range int64(40) {
@@ -91,13 +92,13 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			for i := range int64(9) { // three, and five whose tokens came within half a second
 				p.booked(fmt.Sprint(i), "", 600, 700)
 			}
-		}, Rushed},
+		}, verdict.Rushed},
 		{"a little above the rate for long", func(p *tape) {
 			p.limited(ledger.Event{Rate: &ledger.Rate{Count: 10, PeriodMS: 1000, Burst: 3}})
 			for i := range int64(400) {
 				p.booked(fmt.Sprint(i), "", 600+i*98, 650+i*98)
 			}
-		}, Rushed},
+		}, verdict.Rushed},
 		{"never more than a window has", func(p *tape) {
 			p.limited(ledger.Event{KeyRate: &ledger.Rate{Count: 2, PeriodMS: 500, Window: true}})
 			p.booked("a", "x", 100, 150)
@@ -110,7 +111,7 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.booked("a", "x", 100, 150)
 			p.booked("b", "x", 300, 350)
 			p.booked("c", "x", 597, 650)
-		}, Rushed},
+		}, verdict.Rushed},
 	})
 }
 
@@ -133,8 +134,8 @@ func TestLostTokensAreExcused(t *testing.T) {
 		p.at(3500).put(ledger.Event{Kind: ledger.Fault, Fault: "failover", Topic: "-", Task: "-"})
 		p.at(3800).put(ledger.Event{Kind: ledger.Healed, Fault: "failover", Topic: "-", Task: "-"})
 		v := p.at(21_000).verdict(Rules{TokensLost: []string{"failover"}})
-		if v.Counts[Rushed] != test.want {
-			t.Errorf("at %d: rushed %d, want %d", test.second, v.Counts[Rushed], test.want)
+		if v.Counts[verdict.Rushed] != test.want {
+			t.Errorf("at %d: rushed %d, want %d", test.second, v.Counts[verdict.Rushed], test.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/states"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // The rules of a topic's log, which was read once everything was over: what it tells of
@@ -34,7 +35,7 @@ func logs(ev *evidence) {
 			}
 			switch lives := l.creations(); {
 			case lives == 0 && len(l.changes) > 0:
-				l.offend(Mistold, "the log tells of a task that nobody enqueued")
+				l.offend(verdict.Mistold, "the log tells of a task that nobody enqueued")
 			case lives == 1 && len(l.ids()) <= 1:
 				l.complete()
 				l.asked()
@@ -49,7 +50,7 @@ func unbroken(ev *evidence, topic string, log []*ledger.Event) {
 	for _, shard := range slices.Sorted(maps.Keys(shards)) {
 		for i, e := range shards[shard] {
 			if want := int64(i) + 1; e.Change.Position != want {
-				ev.offend(Missed, topic, e.Task, []*ledger.Event{e}, "position %d of shard %d is where %d should be", e.Change.Position, e.Change.Shard, want)
+				ev.offend(verdict.Missed, topic, e.Task, []*ledger.Event{e}, "position %d of shard %d is where %d should be", e.Change.Position, e.Change.Shard, want)
 				return
 			}
 		}
@@ -99,11 +100,11 @@ func (l *life) possible() bool {
 	w := states.New()
 	for _, e := range l.changes {
 		if wrong := w.Step(e.Change); wrong != "" {
-			l.offend(Mistold, "the log has it %s", wrong)
+			l.offend(verdict.Mistold, "the log has it %s", wrong)
 			return false
 		}
 		if tag := l.tag(); len(l.enqueues) > 0 && e.Change.Tag != tag {
-			l.offend(Mistold, "the log has it with attribute %q, not %q", e.Change.Tag, tag)
+			l.offend(verdict.Mistold, "the log has it with attribute %q, not %q", e.Change.Tag, tag)
 			return false
 		}
 	}
@@ -126,11 +127,11 @@ func (l *life) endsAs() {
 	forgotten := state == states.Gone && (w.State == states.Done && (t == nil || t.KeepMS == 0) || w.State == states.Dead && t != nil && t.MaxDead > 0)
 	switch {
 	case state != w.State && !forgotten:
-		l.offend(Missed, "the log ends with the task %s, and it is %s", w.State, state)
+		l.offend(verdict.Missed, "the log ends with the task %s, and it is %s", w.State, state)
 	case found != nil && found.Version != 0 && found.Version != w.Version:
-		l.offend(Missed, "the log ends with version %d, and it has %d", w.Version, found.Version)
+		l.offend(verdict.Missed, "the log ends with version %d, and it has %d", w.Version, found.Version)
 	case state == states.Waiting && found.Due != w.Due:
-		l.offend(Missed, "the log ends with it due at %d, and it is at %d", w.Due, found.Due)
+		l.offend(verdict.Missed, "the log ends with it due at %d, and it is at %d", w.Due, found.Due)
 	}
 }
 
@@ -167,7 +168,7 @@ func trimmed(ev *evidence, topic string, lives []*life) {
 		}
 	}
 	if last != nil && kept < t.MaxDead {
-		last.offend(Lost, "a dead letter was deleted as one of too many, and there were %d others, of %d", kept, t.MaxDead)
+		last.offend(verdict.Lost, "a dead letter was deleted as one of too many, and there were %d others, of %d", kept, t.MaxDead)
 	}
 }
 
@@ -225,10 +226,10 @@ func (l *life) complete() {
 
 func (l *life) told(n int, what string) {
 	if n == 0 {
-		l.offend(Missed, "%s is not in the log", what)
+		l.offend(verdict.Missed, "%s is not in the log", what)
 		return
 	}
-	l.offend(Mistold, "%s is in the log %d times", what, n)
+	l.offend(verdict.Mistold, "%s is in the log %d times", what, n)
 }
 
 // ended reports whether the log has that a settlement ended its attempt.
@@ -259,13 +260,13 @@ func (l *life) asked() {
 		repeated = repeated || o.mayBeRepeated()
 	}
 	if n := l.count(0, "updated"); n > edits && !repeated && l.conflict() == "" {
-		l.offend(Mistold, "the log has %d edits, of %d", n, edits)
+		l.offend(verdict.Mistold, "the log has %d edits, of %d", n, edits)
 	}
 	if l.count(0, "deleted") > 0 && !slices.ContainsFunc(l.removals, (*op).may) {
-		l.offend(Mistold, "the log has it deleted, and nobody asked for that")
+		l.offend(verdict.Mistold, "the log has it deleted, and nobody asked for that")
 	}
 	if l.count(0, "cancel_requested") > 0 && !slices.ContainsFunc(l.cancels, (*op).may) {
-		l.offend(Mistold, "the log has a cancel, and nobody asked for one")
+		l.offend(verdict.Mistold, "the log has a cancel, and nobody asked for one")
 	}
 	outcomes := map[string]ledger.Op{"acked": ledger.Ack, "failed": ledger.Nack, "released": ledger.Release}
 	for i, e := range l.changes {
@@ -277,7 +278,7 @@ func (l *life) asked() {
 			continue
 		}
 		if !slices.ContainsFunc(l.settles, func(o *op) bool { return o.Op == kind && o.may() && o.Client == e.Change.Worker }) {
-			l.offend(Mistold, "the log has an attempt of %s that was %s, and it did not say so", e.Change.Worker, e.Change.Outcome)
+			l.offend(verdict.Mistold, "the log has an attempt of %s that was %s, and it did not say so", e.Change.Worker, e.Change.Outcome)
 			return
 		}
 	}

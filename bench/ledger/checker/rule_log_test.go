@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // logged is what the log has at the end of "t", or of another task that a change is of.
@@ -50,30 +51,30 @@ func with(i int, change func(*ledger.Change)) func([]ledger.Change) []ledger.Cha
 func TestCheckerFindsWrongLogs(t *testing.T) {
 	playScenes(t, []scene{
 		{"as it was", lived(func(log []ledger.Change) []ledger.Change { return log }), ""},
-		{"without the enqueue", lived(without(0)), Mistold},
-		{"without the hold", lived(without(1)), Mistold},
-		{"without the ack", lived(without(2)), Missed},
-		{"without anything", lived(func([]ledger.Change) []ledger.Change { return []ledger.Change{{Position: 1, What: "?"}} }), Mistold},
-		{"with a gap", lived(with(2, func(x *ledger.Change) { x.Position = 4 })), Missed},
-		{"with a position twice", lived(with(2, func(x *ledger.Change) { x.Position = 2 })), Missed},
-		{"done twice", lived(func(log []ledger.Change) []ledger.Change { return append(log, log[2]) }), Mistold},
-		{"held under another attempt", lived(with(1, func(x *ledger.Change) { x.Attempt = 2 })), Mistold},
-		{"held with another version", lived(with(1, func(x *ledger.Change) { x.Version = 2 })), Mistold},
-		{"held as due at another time", lived(with(1, func(x *ledger.Change) { x.Due++ })), Mistold},
-		{"held longer before it was due than it may be", lived(with(1, func(x *ledger.Change) { x.At -= 251_000 })), Mistold},
-		{"held by another worker", lived(with(1, func(x *ledger.Change) { x.Worker = "w" })), Missed},
-		{"done by another worker", lived(with(2, func(x *ledger.Change) { x.Worker = "w" })), Missed},
-		{"with an attribute that it has not", lived(with(0, func(x *ledger.Change) { x.Tag = "red" })), Mistold},
-		{"deleted by nobody", lived(func(log []ledger.Change) []ledger.Change { return append(log[:1], ledger.Change{What: "deleted"}) }), Mistold},
+		{"without the enqueue", lived(without(0)), verdict.Mistold},
+		{"without the hold", lived(without(1)), verdict.Mistold},
+		{"without the ack", lived(without(2)), verdict.Missed},
+		{"without anything", lived(func([]ledger.Change) []ledger.Change { return []ledger.Change{{Position: 1, What: "?"}} }), verdict.Mistold},
+		{"with a gap", lived(with(2, func(x *ledger.Change) { x.Position = 4 })), verdict.Missed},
+		{"with a position twice", lived(with(2, func(x *ledger.Change) { x.Position = 2 })), verdict.Missed},
+		{"done twice", lived(func(log []ledger.Change) []ledger.Change { return append(log, log[2]) }), verdict.Mistold},
+		{"held under another attempt", lived(with(1, func(x *ledger.Change) { x.Attempt = 2 })), verdict.Mistold},
+		{"held with another version", lived(with(1, func(x *ledger.Change) { x.Version = 2 })), verdict.Mistold},
+		{"held as due at another time", lived(with(1, func(x *ledger.Change) { x.Due++ })), verdict.Mistold},
+		{"held longer before it was due than it may be", lived(with(1, func(x *ledger.Change) { x.At -= 251_000 })), verdict.Mistold},
+		{"held by another worker", lived(with(1, func(x *ledger.Change) { x.Worker = "w" })), verdict.Missed},
+		{"done by another worker", lived(with(2, func(x *ledger.Change) { x.Worker = "w" })), verdict.Missed},
+		{"with an attribute that it has not", lived(with(0, func(x *ledger.Change) { x.Tag = "red" })), verdict.Mistold},
+		{"deleted by nobody", lived(func(log []ledger.Change) []ledger.Change { return append(log[:1], ledger.Change{What: "deleted"}) }), verdict.Mistold},
 		{"edited by nobody", lived(func(log []ledger.Change) []ledger.Change {
 			return slices.Insert(log, 1, ledger.Change{What: "updated", Due: epoch + 100, Version: 2})
-		}), Mistold},
+		}), verdict.Mistold},
 		{"cancelled by nobody", lived(func(log []ledger.Change) []ledger.Change {
 			return slices.Insert(log, 2, ledger.Change{What: "cancel_requested", Attempt: 1})
-		}), Mistold},
+		}), verdict.Mistold},
 		{"released by nobody", lived(func(log []ledger.Change) []ledger.Change {
 			return slices.Insert(log, 2, ledger.Change{What: "released", Due: epoch + 100, Outcome: "released"}, log[1])
-		}), Mistold},
+		}), verdict.Mistold},
 		{"a hold that nobody saw ran out", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(2000).deliver(2, "b")
@@ -86,12 +87,12 @@ func TestCheckerFindsWrongLogs(t *testing.T) {
 			lived(func(log []ledger.Change) []ledger.Change { return log })(p)
 			p.put(ledger.Event{Kind: ledger.Logged, Task: "other", Change: &ledger.Change{Position: 4, What: "enqueued"}})
 			p.put(ledger.Event{Kind: ledger.Logged, Task: ledger.Marker + "1", Change: &ledger.Change{Position: 5, What: "enqueued"}})
-		}, Mistold},
+		}, verdict.Mistold},
 		{"of a task whose enqueue was refused", func(p *tape) {
 			lived(func(log []ledger.Change) []ledger.Change { return log })(p)
 			p.call(ledger.Event{Op: ledger.Enqueue, Task: "other"}, ledger.Refused, "STORE_FULL", func(e *ledger.Event) { e.Task = "other" })
 			p.put(ledger.Event{Kind: ledger.Logged, Task: "other", Change: &ledger.Change{Position: 4, What: "enqueued", Version: 1}})
-		}, Mistold},
+		}, verdict.Mistold},
 	})
 }
 
@@ -102,12 +103,12 @@ func TestCheckerFindsWhatTheLogHasNot(t *testing.T) {
 			p.enqueue(100, ledger.OK)
 			p.found("scheduled", 100)
 			p.put(ledger.Event{Kind: ledger.Logged, Task: ledger.Marker + "1", Change: &ledger.Change{Position: 1}})
-		}, Missed},
+		}, verdict.Missed},
 		{"a delete", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.call(ledger.Event{Op: ledger.Delete}, ledger.OK, "")
 			p.logged(enqueued)
-		}, Missed},
+		}, verdict.Missed},
 		{"a delete that is there", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.call(ledger.Event{Op: ledger.Delete}, ledger.OK, "")
@@ -118,20 +119,20 @@ func TestCheckerFindsWhatTheLogHasNot(t *testing.T) {
 			p.call(ledger.Event{Op: ledger.Update, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Version = 2 })
 			p.found("scheduled", 100, func(e *ledger.Event) { e.Version = 2 })
 			p.logged(enqueued)
-		}, Missed},
+		}, verdict.Missed},
 		{"a move that is there, to another time", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.call(ledger.Event{Op: ledger.Reschedule, Due: epoch + 200}, ledger.OK, "", func(e *ledger.Event) { e.Version, e.Due = 2, epoch+200 })
 			p.found("scheduled", 200, func(e *ledger.Event) { e.Version = 2 })
 			p.logged(enqueued, ledger.Change{What: "updated", Version: 2, Due: epoch + 300})
-		}, Missed},
+		}, verdict.Missed},
 		{"a nack", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(101).deliver(1, "a")
 			p.settle(ledger.Nack, "a", ledger.OK)
 			p.found("running", 100)
 			p.logged(plainLife()[:2]...)
-		}, Missed},
+		}, verdict.Missed},
 		{"a release that is there", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(101).deliver(1, "a")
@@ -145,14 +146,14 @@ func TestCheckerFindsWhatTheLogHasNot(t *testing.T) {
 			p.settle(ledger.Release, "a", ledger.OK)
 			p.found("retrying", 300)
 			p.logged(append(plainLife()[:2], ledger.Change{What: "released", Attempt: 1, Due: epoch + 300, Outcome: "released"})...)
-		}, Mistold},
+		}, verdict.Mistold},
 		{"a cancel", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(101).deliver(1, "a")
 			p.call(ledger.Event{Op: ledger.Cancel}, ledger.OK, "", func(e *ledger.Event) { e.Outcome = requested })
 			p.settle(ledger.Ack, "a", ledger.OK)
 			p.logged(plainLife()...)
-		}, Missed},
+		}, verdict.Missed},
 	})
 }
 
@@ -176,10 +177,10 @@ func TestCheckerFollowsCancelsIntoTheLog(t *testing.T) {
 	playScenes(t, []scene{
 		{"a nack", ends(ledger.Nack, cancel, dead(1, "cancelled")), ""},
 		{"a release", ends(ledger.Release, cancel, dead(0, "cancelled")), ""},
-		{"a nack that does not count", ends(ledger.Nack, cancel, dead(0, "cancelled")), Missed},
-		{"a release that counts", ends(ledger.Release, cancel, dead(1, "cancelled")), Missed},
-		{"a release, and no cancel", ends(ledger.Release, dead(0, "cancelled")), Mistold},
-		{"two attempts that do not count", ends(ledger.Release, cancel, dead(-1, "cancelled")), Mistold},
+		{"a nack that does not count", ends(ledger.Nack, cancel, dead(0, "cancelled")), verdict.Missed},
+		{"a release that counts", ends(ledger.Release, cancel, dead(1, "cancelled")), verdict.Missed},
+		{"a release, and no cancel", ends(ledger.Release, dead(0, "cancelled")), verdict.Mistold},
+		{"two attempts that do not count", ends(ledger.Release, cancel, dead(-1, "cancelled")), verdict.Mistold},
 		{"a release by the server", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.at(101).call(ledger.Event{Op: ledger.Cancel}, ledger.OK, "", func(e *ledger.Event) { e.Outcome = requested })
@@ -191,7 +192,7 @@ func TestCheckerFollowsCancelsIntoTheLog(t *testing.T) {
 			p.at(101).call(ledger.Event{Op: ledger.Cancel}, ledger.OK, "", func(e *ledger.Event) { e.Outcome = requested })
 			p.put(ledger.Event{Kind: ledger.Found, State: "dead", Reason: "cancelled"})
 			p.logged(slices.Concat(plainLife()[:2], []ledger.Change{cancel, dead(0, "cancelled")})...)
-		}, Mistold},
+		}, verdict.Mistold},
 	})
 }
 
@@ -229,11 +230,11 @@ func TestCheckerFindsTrimmedTasks(t *testing.T) {
 			p.put(keeps(2))
 			p.died("a", false)
 			p.died("b", true)
-		}, Lost},
+		}, verdict.Lost},
 		{"a dead letter of a topic that keeps all", func(p *tape) {
 			p.died("a", false)
 			p.died("b", true)
-		}, Lost},
+		}, verdict.Lost},
 		{"a dead letter that nobody enqueued", func(p *tape) {
 			p.put(keeps(2))
 			for i, x := range []ledger.Change{
@@ -243,11 +244,11 @@ func TestCheckerFindsTrimmedTasks(t *testing.T) {
 				x.Position = int64(i) + 1
 				p.put(ledger.Event{Kind: ledger.Logged, Task: "x", Change: &x})
 			}
-		}, Lost},
+		}, verdict.Lost},
 		{"one that is not dead", func(p *tape) {
 			p.put(keeps(1))
 			p.enqueue(100, ledger.OK)
 			p.logged(plainLife()[0])
-		}, Lost},
+		}, verdict.Lost},
 	})
 }

@@ -1,6 +1,10 @@
 package checker
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // lost needs an audit.
 func lost(t *task) {
@@ -9,9 +13,9 @@ func lost(t *task) {
 	}
 	switch end := t.remover(); {
 	case end == nil && t.finisher() != nil:
-		t.offend(Lost, "done, and not kept")
+		t.offend(verdict.Lost, "done, and not kept")
 	case end == nil && !t.mayBeTrimmed():
-		t.offend(Lost, "acknowledged, and gone")
+		t.offend(verdict.Lost, "acknowledged, and gone")
 	}
 }
 

@@ -1,5 +1,7 @@
 package checker
 
+import "github.com/ddq-io/ddq/bench/ledger/verdict"
+
 // The rules of ordering keys, whose tasks are held one at a time and in order of their
 // due times.
 
@@ -40,7 +42,7 @@ func inOrder(tasks []*task) {
 			due, to := t.storedDue()
 			its, known := other.storedDue() // one that was given back has another by now, and goes first all the same
 			if known != never && to < held && due < its {
-				t.offend(Overtaken, "due %d ms before %s of its ordering key, and delivered after it", its-due, other.id)
+				t.offend(verdict.Overtaken, "due %d ms before %s of its ordering key, and delivered after it", its-due, other.id)
 				break
 			}
 		}

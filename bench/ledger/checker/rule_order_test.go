@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // lined is the life of a task of an ordering key: when it was enqueued, due, delivered and
@@ -25,11 +26,11 @@ func TestCheckerFindsWrongOrder(t *testing.T) {
 		{"two at a time", func(p *tape) {
 			p.lined("a", 0, 100, 110, 200)
 			p.lined("b", 0, 150, 190, 300)
-		}, Crowded},
+		}, verdict.Crowded},
 		{"the later one first", func(p *tape) {
 			p.lined("a", 0, 100, 310, 400)
 			p.lined("b", 0, 150, 210, 300)
-		}, Overtaken},
+		}, verdict.Overtaken},
 		{"one that was stored when a later one was due", func(p *tape) {
 			p.lined("a", 160, 100, 310, 400)
 			p.lined("b", 0, 150, 210, 300)

@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/ddq-io/ddq/bench/ledger"
+import (
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // resurrected looks for life after the end.
 func resurrected(t *task) {
@@ -8,12 +11,12 @@ func resurrected(t *task) {
 	if acked != nil {
 		for _, d := range t.deliveries {
 			if !d.loose && d.Attempt > acked.settled.Attempt {
-				t.offend(Resurrected, "attempt %d, though attempt %d was acked", d.Attempt, acked.settled.Attempt)
+				t.offend(verdict.Resurrected, "attempt %d, though attempt %d was acked", d.Attempt, acked.settled.Attempt)
 				return
 			}
 		}
 		if f := t.found; f != nil && f.State != "done" {
-			t.offend(Resurrected, "%s in the store at the end, though it was acked", f.State)
+			t.offend(verdict.Resurrected, "%s in the store at the end, though it was acked", f.State)
 			return
 		}
 	}
@@ -31,7 +34,7 @@ func (t *task) acked() (first *op) {
 			continue
 		}
 		if first != nil && first.Token != o.Token {
-			t.offend(Stale, "acks of attempts %d and %d were both accepted", first.settled.Attempt, o.settled.Attempt)
+			t.offend(verdict.Stale, "acks of attempts %d and %d were both accepted", first.settled.Attempt, o.settled.Attempt)
 		}
 		if first == nil || o.settled.Attempt < first.settled.Attempt {
 			first = o
@@ -48,18 +51,18 @@ func (t *task) livesAfter(gone *op) bool {
 	}
 	for _, d := range t.deliveries {
 		if !d.loose && t.grantedAhead(d, ahead) > gone.to {
-			t.offend(Resurrected, "attempt %d came after it was deleted", d.Attempt)
+			t.offend(verdict.Resurrected, "attempt %d came after it was deleted", d.Attempt)
 			return true
 		}
 		for _, o := range d.settles {
 			if o.result == ledger.OK && o.Mono > gone.to {
-				t.offend(Resurrected, "%s of attempt %d was accepted after it was deleted", o.Op, d.Attempt)
+				t.offend(verdict.Resurrected, "%s of attempt %d was accepted after it was deleted", o.Op, d.Attempt)
 				return true
 			}
 		}
 	}
 	if f := t.found; f != nil {
-		t.offend(Resurrected, "%s in the store at the end, though it was deleted", f.State)
+		t.offend(verdict.Resurrected, "%s in the store at the end, though it was deleted", f.State)
 		return true
 	}
 	return false

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // every200 is a timetable from 1000 to 2000.
@@ -118,7 +119,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 				p.runOf(at)
 			}
 			p.stands(3000)
-		}, Vanished},
+		}, verdict.Vanished},
 		{"the last has none yet, and time to come", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1000); at < 2000; at += 200 {
@@ -132,23 +133,23 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			all(p)
 			p.stands(60_000)
 			p.events[len(p.events)-1].State = "active"
-		}, Stuck},
+		}, verdict.Stuck},
 		{"the schedule is gone", func(p *tape) {
 			p.diaryOf(every200())
 			all(p)
-		}, Vanished},
+		}, verdict.Vanished},
 		{"too few for what it remembers", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)
 			p.stands(3000)
 			p.events[len(p.events)-1].Standing = &ledger.Standing{Made: 5, Cut: true}
-		}, Vanished},
+		}, verdict.Vanished},
 		{"a run that a trigger was answered with", func(p *tape) {
 			p.diaryOf(every200())
 			p.ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.OK, func(e *ledger.Event) { e.ID = "x" })
 			all(p)
 			p.stands(3000)
-		}, Vanished},
+		}, verdict.Vanished},
 		{"two runs", func(p *tape) {
 			p.diaryOf(every200())
 			all(p)
@@ -156,18 +157,18 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.call(ledger.Event{Op: ledger.Ack, Task: "another", Token: "another"}, ledger.OK, "", func(e *ledger.Event) { e.Task = "another" })
 			p.put(ledger.Event{Kind: ledger.Found, Task: "another", Schedule: "s", Occurrence: epoch + 2000, State: "done", Due: epoch + 2000})
 			p.stands(3000)
-		}, Doubled},
+		}, verdict.Doubled},
 		{"a run and a reason", func(p *tape) {
 			p.diaryOf(every200())
 			all(p)
 			p.stands(3000, skips(1400, 1, skipOverlap))
-		}, Doubled},
+		}, verdict.Doubled},
 		{"a run that is made again when it is over", func(p *tape) {
 			p.diaryOf(every200())
 			all(p)
 			p.at(2500).begun(2000, func(e *ledger.Event) { e.Token = "again" })
 			p.stands(3000)
-		}, Doubled},
+		}, verdict.Doubled},
 		{"a paused worker tells of an attempt after the next one was acked", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1000); at < 2000; at += 200 {
@@ -188,7 +189,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 				p.runOf(at)
 			}
 			p.stands(3000, skips(1200, 1, skipOverlap))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"skipped for the run after it", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)
@@ -198,7 +199,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.begun(2000)
 			p.at(2500).ended(2000)
 			p.stands(3000, skips(1200, 1, skipOverlap))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"several in a row", func(p *tape) {
 			p.diaryOf(every200())
 			p.begun(1000)
@@ -214,14 +215,14 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.runOf(1800)
 			p.runOf(2000)
 			p.stands(3000, skips(1600, 3, skipOverlap))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"missed within its grace", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1200); at <= 2000; at += 200 {
 				p.runOf(at)
 			}
 			p.stands(3000, skips(1000, 1, skipMissed))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"missed", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
 			for at := int64(1400); at <= 2000; at += 200 {
@@ -235,18 +236,18 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 				p.at(2500).runOf(at)
 			}
 			p.stands(3000, skips(1400, 3, skipMissed))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"missed, and all are caught up with", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS, t.CatchUp = 1000, catchUpAll }))
 			for at := int64(1600); at <= 2000; at += 200 {
 				p.at(2500).runOf(at)
 			}
 			p.stands(3000, skips(1400, 3, skipMissed))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"all are missed, and the last is caught up with", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
 			p.at(8000).stands(9000, skips(2000, 6, skipMissed))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"paused", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)
@@ -264,14 +265,14 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.runOf(1800)
 			p.runOf(2000)
 			p.stands(3000, skips(1600, 3, skipPaused))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"refused, and nothing is broken", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1200); at <= 2000; at += 200 {
 				p.runOf(at)
 			}
 			p.stands(3000, skips(1000, 1, skipRefused))
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"a trigger is refused for a run that is over", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.EveryMS = 500 }))
 			p.runOf(1000)
@@ -279,7 +280,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.runOf(1500)
 			p.runOf(2000)
 			p.stands(3000)
-		}, Unreasonable},
+		}, verdict.Unreasonable},
 		{"a trigger is refused for a run that is open", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.EveryMS = 500 }))
 			p.begun(1000)
@@ -293,7 +294,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.diaryOf(every200())
 			p.begun(1000, func(e *ledger.Event) { e.Occurrence += 200; e.Due += 200 })
 			p.stands(3000)
-		}, Premature},
+		}, verdict.Premature},
 		{"while it is paused", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)
@@ -303,7 +304,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.runOf(1800)
 			p.runOf(2000)
 			p.stands(3000, skips(1400, 2, skipPaused))
-		}, Strayed},
+		}, verdict.Strayed},
 		{"in hand when it was paused", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)
@@ -337,7 +338,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.begun(2000, func(e *ledger.Event) { e.Sum = "t" })
 			p.ended(2000)
 			p.stands(3000)
-		}, Strayed},
+		}, verdict.Strayed},
 		{"made anew by an edit, when the clock was set back", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1000); at < 2000; at += 200 {
@@ -356,7 +357,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			}
 			p.givenBack(2000, func() {})
 			p.stands(3000)
-		}, Garbled},
+		}, verdict.Garbled},
 		{"with the payload of before", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)
@@ -368,7 +369,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			}
 			p.runOf(2000)
 			p.stands(3000)
-		}, Strayed},
+		}, verdict.Strayed},
 		{"one edit or the other", func(p *tape) {
 			p.diaryOf(every200())
 			p.runOf(1000)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // chosen: a due time that the server may choose is within the bounds, and stays as it
@@ -19,11 +20,11 @@ func chosen(t *task) {
 		}
 		due := o.answer.Due
 		if due < o.Due || due > o.Latest {
-			t.offend(Wrong, "due %d ms after the earliest time, of %d", due-o.Due, o.Latest-o.Due)
+			t.offend(verdict.Wrong, "due %d ms after the earliest time, of %d", due-o.Due, o.Latest-o.Due)
 			return
 		}
 		if first != 0 && due != first && len(t.moves) == 0 {
-			t.offend(Wrong, "the enqueue was answered with two due times")
+			t.offend(verdict.Wrong, "the enqueue was answered with two due times")
 			return
 		}
 		first = due

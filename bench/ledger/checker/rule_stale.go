@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/ddq-io/ddq/bench/ledger"
+import (
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // stale looks for settlements that were accepted after the hold was over: a later
 // attempt had come, or the same hold was settled before.
@@ -11,13 +14,13 @@ func stale(t *task) {
 		}
 		for _, d := range t.deliveries {
 			if !d.loose && d.Attempt > o.settled.Attempt && d.Mono < o.Mono {
-				t.offend(Stale, "%s of attempt %d was accepted after attempt %d had come", o.Op, o.settled.Attempt, d.Attempt)
+				t.offend(verdict.Stale, "%s of attempt %d was accepted after attempt %d had come", o.Op, o.settled.Attempt, d.Attempt)
 				return
 			}
 		}
 		for _, before := range o.settled.settles {
 			if before.Op != ledger.Extend && before.did() && before.to < o.Mono {
-				t.offend(Stale, "%s of attempt %d was accepted after its %s", o.Op, o.settled.Attempt, before.Op)
+				t.offend(verdict.Stale, "%s of attempt %d was accepted after its %s", o.Op, o.settled.Attempt, before.Op)
 				return
 			}
 		}
@@ -32,7 +35,7 @@ func refusals(t *task) {
 			continue
 		}
 		if !t.endedBefore(d, o) && t.until(d, o.Mono) > o.to {
-			t.offend(Wrong, "%s of attempt %d was refused while its hold was alive", o.Op, d.Attempt)
+			t.offend(verdict.Wrong, "%s of attempt %d was refused while its hold was alive", o.Op, d.Attempt)
 			return
 		}
 	}

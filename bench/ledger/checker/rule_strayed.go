@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // strayed: what has a run was named by a timetable, was not paused, and is made of what the
@@ -16,13 +17,13 @@ func strayed(s *schedule) {
 		at := run.occurrence
 		switch {
 		case !slices.Contains(s.named, at):
-			s.offend(Strayed, "a run was made of %s, which no timetable names that counted", clockTime(at))
+			s.offend(verdict.Strayed, "a run was made of %s, which no timetable names that counted", clockTime(at))
 			return
 		case s.wasPaused(at):
-			s.offend(Strayed, "a run was made of %s, when the schedule was paused", clockTime(at))
+			s.offend(verdict.Strayed, "a run was made of %s, when the schedule was paused", clockTime(at))
 			return
 		case s.outdated(run):
-			s.offend(Strayed, "the run of %s is made of what the schedule was before an edit", clockTime(at))
+			s.offend(verdict.Strayed, "the run of %s is made of what the schedule was before an edit", clockTime(at))
 			return
 		}
 	}

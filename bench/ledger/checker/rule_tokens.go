@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // The rule of tokens that clients take of the rates of a topic, which are those that its
@@ -79,7 +80,7 @@ func withTokens(ev *evidence, all []taking, r *ledger.Rate, what string) {
 				}
 				n += x.n
 				if took := (x.to - first.from) / millisecond; exceeded(r, n, took) {
-					x.offend(Rushed, "tokens and attempts are %d within %d ms, which is above %s", n, took, what)
+					x.offend(verdict.Rushed, "tokens and attempts are %d within %d ms, which is above %s", n, took, what)
 					return
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // acquire is a call for tokens at a time, which may be used some time after the answer.
@@ -40,20 +41,20 @@ func TestCheckerFindsTooManyTokens(t *testing.T) {
 			p.limited(ten)
 			task(p, "a", "", 100)
 			p.granted("", append(six, 1010)...)
-		}, Rushed},
+		}, verdict.Rushed},
 		{"tokens and attempts", func(p *tape) {
 			p.limited(ten)
 			p.granted("", six[:4]...)
 			for i := range 3 {
 				task(p, fmt.Sprint(i), "", 1001)
 			}
-		}, Rushed},
+		}, verdict.Rushed},
 		{"several at a time", func(p *tape) {
 			p.limited(ten)
 			task(p, "a", "", 100)
 			p.acquire(1000, "", 4, 0, ledger.OK)
 			p.acquire(1000, "", 4, 0, ledger.OK)
-		}, Rushed},
+		}, verdict.Rushed},
 		{"several that come later", func(p *tape) {
 			p.limited(ten)
 			task(p, "a", "", 100)
@@ -85,7 +86,7 @@ func TestCheckerFindsTooManyTokens(t *testing.T) {
 			task(p, "a", "x", 100)
 			task(p, "b", "y", 100)
 			p.granted("x", 500, 1080)
-		}, Rushed},
+		}, verdict.Rushed},
 	})
 }
 

@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/ddq-io/ddq/bench/ledger"
+import (
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // topics checks what was changed of topics, one change after the other.
 func topics(ev *evidence) {
@@ -21,7 +24,7 @@ func (t *task) configured() {
 	for _, o := range t.edits {
 		switch {
 		case o.did() && o.answer.Version <= version:
-			t.offend(Wrong, "%s made version %d of the topic, after version %d", o.Op, o.answer.Version, version)
+			t.offend(verdict.Wrong, "%s made version %d of the topic, after version %d", o.Op, o.answer.Version, version)
 			return
 		case o.did() && !t.mayBeUndone(o):
 			version = o.answer.Version
@@ -35,7 +38,7 @@ func (t *task) configured() {
 		}
 	}
 	if f := t.found; f != nil && (f.Version < version || settings != "" && f.Settings != settings) {
-		t.offend(Wrong, "the topic has version %d and %q, after version %d and %q", f.Version, f.Settings, version, settings)
+		t.offend(verdict.Wrong, "the topic has version %d and %q, after version %d and %q", f.Version, f.Settings, version, settings)
 	}
 }
 
@@ -67,7 +70,7 @@ func paused(ev *evidence, topic string, pause *op, later []*op) {
 		t := ev.task(s)
 		for _, d := range s.deliveries {
 			if !d.loose && t.granted(d) > from && d.Mono < to {
-				t.offend(Paused, "attempt %d began while deliveries were paused", d.Attempt)
+				t.offend(verdict.Paused, "attempt %d began while deliveries were paused", d.Attempt)
 				return
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // twice: an occurrence has one run, or a reason, and not both.
@@ -16,16 +17,16 @@ func twice(s *schedule) {
 		switch {
 		case m == nil:
 		case len(m.ids) > 1:
-			s.offend(Doubled, "the occurrence of %s has the runs %s and %s", clockTime(at), m.ids[0], m.ids[1])
+			s.offend(verdict.Doubled, "the occurrence of %s has the runs %s and %s", clockTime(at), m.ids[0], m.ids[1])
 			return
 		case s.skippedAt(at) && len(m.ids) > 0:
-			s.offend(Doubled, "the occurrence of %s has the run %s, and was skipped as %s", clockTime(at), m.ids[0], s.reasons[at].why)
+			s.offend(verdict.Doubled, "the occurrence of %s has the run %s, and was skipped as %s", clockTime(at), m.ids[0], s.reasons[at].why)
 			return
 		}
 	}
 	for _, run := range s.runs {
 		if !run.loose() && run.begunAnew() {
-			s.offend(Doubled, "the run %s of %s was made again", run.id, clockTime(run.occurrence))
+			s.offend(verdict.Doubled, "the run %s of %s was made again", run.id, clockTime(run.occurrence))
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // unreasonable: an occurrence without a run has none for a reason that was so.
@@ -14,13 +15,13 @@ func unreasonable(s *schedule) {
 			continue
 		}
 		if why := s.doubt(at, r.why); why != "" {
-			s.offend(Unreasonable, "the occurrence of %s was skipped as %s, %s", clockTime(at), r.why, why)
+			s.offend(verdict.Unreasonable, "the occurrence of %s was skipped as %s, %s", clockTime(at), r.why, why)
 			return
 		}
 	}
 	for _, o := range s.triggers {
 		if o.result == ledger.Refused && o.answer.Reason == runOpen && !s.mayBeOpen(never, o.Mono, o.to) {
-			s.offend(Unreasonable, "a trigger was refused because of a run that is open, and none was")
+			s.offend(verdict.Unreasonable, "a trigger was refused because of a run that is open, and none was")
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // vanished: each occurrence has a run, or the schedule says why not; and what a trigger made
@@ -15,7 +16,7 @@ func vanished(s *schedule) {
 	}
 	if s.found == nil || s.found.Standing == nil {
 		if s.puts[0].did() {
-			s.offend(Vanished, "the schedule is gone")
+			s.offend(verdict.Vanished, "the schedule is gone")
 		}
 		return
 	}
@@ -40,7 +41,7 @@ func (s *schedule) withoutReason() {
 		}
 	}
 	if n > 0 {
-		s.offend(Vanished, "%d occurrences have neither a run nor a reason, the first that of %s", n, clockTime(first))
+		s.offend(verdict.Vanished, "%d occurrences have neither a run nor a reason, the first that of %s", n, clockTime(first))
 	}
 }
 
@@ -56,7 +57,7 @@ func (s *schedule) tooFew() {
 		decided += n
 	}
 	if decided < int64(must) {
-		s.offend(Vanished, "of %d occurrences %d have a run or a reason", must, decided)
+		s.offend(verdict.Vanished, "of %d occurrences %d have a run or a reason", must, decided)
 	}
 }
 
@@ -78,7 +79,7 @@ func (s *schedule) triggered() {
 	}
 	for _, o := range s.triggers {
 		if o.result == ledger.OK && o.answer.ID != "" && !known[o.answer.ID] && !s.found.Standing.Cut {
-			s.offend(Vanished, "the run %s of a trigger is nowhere", o.answer.ID)
+			s.offend(verdict.Vanished, "the run %s of a trigger is nowhere", o.answer.ID)
 			return
 		}
 	}
@@ -97,7 +98,7 @@ func (s *schedule) over() {
 		return
 	}
 	if _, to := s.clock.Bounds(last); s.found.State != finished && s.found.Mono > to+s.stuckAfter*millisecond {
-		s.offend(Stuck, "%s at the end, %d ms after its last occurrence", s.found.State, (s.found.Mono-to)/millisecond)
+		s.offend(verdict.Stuck, "%s at the end, %d ms after its last occurrence", s.found.State, (s.found.Mono-to)/millisecond)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // The rules of watches. Several processes may have been one watch, one after the other,
@@ -28,7 +29,7 @@ func watches(ev *evidence) {
 		case upToMarker(log) != nil:
 			w.compare(told, tagged(log, tag))
 		case ev.Audited:
-			w.offend(events[:1], Missed, "the log was read, and its end was not there")
+			w.offend(events[:1], verdict.Missed, "the log was read, and its end was not there")
 		}
 	}
 }
@@ -44,18 +45,18 @@ func (w *watch) followed(events []*ledger.Event) (told []*ledger.Event, tag stri
 			told = append(told, e)
 		case ledger.Expired:
 			if !slices.ContainsFunc(w.excused, func(x excuse) bool { return !x.tokens && x.from <= e.Mono }) {
-				w.offend([]*ledger.Event{e}, Missed, "the watch was told that its cursor had expired")
+				w.offend([]*ledger.Event{e}, verdict.Missed, "the watch was told that its cursor had expired")
 			}
 			told = nil
 		case ledger.Failed:
-			w.offend([]*ledger.Event{e}, Wrong, "the watch ended: %s", e.Reason)
+			w.offend([]*ledger.Event{e}, verdict.Wrong, "the watch ended: %s", e.Reason)
 		}
 	}
 	return told, tag
 }
 
 // offend complains of what some events show.
-func (w *watch) offend(shown []*ledger.Event, v Violation, why string, args ...any) {
+func (w *watch) offend(shown []*ledger.Event, v verdict.Violation, why string, args ...any) {
 	w.evidence.offend(v, shown[0].Topic, "watch: "+w.name, shown, why, args...)
 }
 
@@ -75,7 +76,7 @@ func (w *watch) compare(told, log []*ledger.Event) {
 	}
 	for shard, g := range got {
 		if logged[shard] == nil && !w.mayUndo() {
-			w.offend(g[:1], Mistold, "told of shard %d, in whose log there is nothing", shard)
+			w.offend(g[:1], verdict.Mistold, "told of shard %d, in whose log there is nothing", shard)
 		}
 	}
 }
@@ -102,20 +103,20 @@ func (w *watch) afterwards(told, log []*ledger.Event) (g, want []*ledger.Event) 
 func (w *watch) same(told, log []*ledger.Event) bool {
 	for i, want := range log {
 		if i == len(told) {
-			w.offend([]*ledger.Event{want}, Missed, "the watch was not told of position %d of shard %d, the first of %d", want.Change.Position, want.Change.Shard, len(log)-i)
+			w.offend([]*ledger.Event{want}, verdict.Missed, "the watch was not told of position %d of shard %d, the first of %d", want.Change.Position, want.Change.Shard, len(log)-i)
 			return false
 		}
 		got := told[i]
 		shown := []*ledger.Event{want, got}
 		switch g, x := got.Change, want.Change; {
 		case i > 0 && g.Position <= told[i-1].Change.Position:
-			w.offend(shown, Mistold, "the watch was told position %d of shard %d after %d", g.Position, g.Shard, told[i-1].Change.Position)
+			w.offend(shown, verdict.Mistold, "the watch was told position %d of shard %d after %d", g.Position, g.Shard, told[i-1].Change.Position)
 		case g.Position > x.Position:
-			w.offend(shown, Missed, "the watch was told position %d of shard %d, and not %d before it", g.Position, g.Shard, x.Position)
+			w.offend(shown, verdict.Missed, "the watch was told position %d of shard %d, and not %d before it", g.Position, g.Shard, x.Position)
 		case g.Position < x.Position:
-			w.offend(shown, Mistold, "the watch was told position %d of shard %d, which is not for it", g.Position, g.Shard)
+			w.offend(shown, verdict.Mistold, "the watch was told position %d of shard %d, which is not for it", g.Position, g.Shard)
 		case *g != *x || got.Task != want.Task:
-			w.offend(shown, Mistold, "the watch was told another thing at position %d of shard %d than the log has", g.Position, g.Shard)
+			w.offend(shown, verdict.Mistold, "the watch was told another thing at position %d of shard %d than the log has", g.Position, g.Shard)
 		default:
 			continue
 		}

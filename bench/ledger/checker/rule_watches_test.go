@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // watch has a watcher told of positions of a log of four tasks of two halves, at once.
@@ -56,41 +57,41 @@ func TestCheckerFindsWrongWatches(t *testing.T) {
 		{"by two processes, something twice", watchedBy(func(p *tape) {
 			p.watch("", 1, 2)
 			p.watch("", 2, 3, 4, 5)
-		}), Mistold},
+		}), verdict.Mistold},
 		{"by two processes, with a gap", watchedBy(func(p *tape) {
 			p.watch("", 1, 2)
 			p.watch("", 4, 5)
-		}), Missed},
-		{"out of order", watchedBy(func(p *tape) { p.watch("", 1, 2, 4, 3, 5) }), Missed},
-		{"not the first", watchedBy(func(p *tape) { p.watch("", 2, 3, 4, 5) }), Missed},
-		{"not the last", watchedBy(func(p *tape) { p.watch("", 1, 2, 3, 4) }), Missed},
-		{"nothing", watchedBy(func(p *tape) { p.watch("") }), Missed},
+		}), verdict.Missed},
+		{"out of order", watchedBy(func(p *tape) { p.watch("", 1, 2, 4, 3, 5) }), verdict.Missed},
+		{"not the first", watchedBy(func(p *tape) { p.watch("", 2, 3, 4, 5) }), verdict.Missed},
+		{"not the last", watchedBy(func(p *tape) { p.watch("", 1, 2, 3, 4) }), verdict.Missed},
+		{"nothing", watchedBy(func(p *tape) { p.watch("") }), verdict.Missed},
 		{"a log that nobody could read", func(p *tape) {
 			p.enqueue(100, ledger.OK)
 			p.found("scheduled", 100)
 			p.watch("")
-		}, Missed},
+		}, verdict.Missed},
 		{"another thing", watchedBy(func(p *tape) {
 			p.watch("", 1, 2, 3, 4, 5)
 			p.events[len(p.events)-2].Change.Version = 2
-		}), Mistold},
+		}), verdict.Mistold},
 		{"another task", watchedBy(func(p *tape) {
 			p.watch("", 1, 2, 3, 4, 5)
 			p.events[len(p.events)-2].Task = "t"
-		}), Mistold},
+		}), verdict.Mistold},
 		{"half of it", watchedBy(func(p *tape) { p.watch("even", 1, 3, 5) }), ""},
-		{"more than its half", watchedBy(func(p *tape) { p.watch("even", 1, 2, 3, 5) }), Mistold},
-		{"less than its half", watchedBy(func(p *tape) { p.watch("even", 1, 5) }), Missed},
+		{"more than its half", watchedBy(func(p *tape) { p.watch("even", 1, 2, 3, 5) }), verdict.Mistold},
+		{"less than its half", watchedBy(func(p *tape) { p.watch("even", 1, 5) }), verdict.Missed},
 		{"a gap that was announced for no reason", watchedBy(func(p *tape) {
 			p.watch("", 1, 2)
 			p.put(ledger.Event{Kind: ledger.Expired, Watch: "w"})
 			p.watch("", 1, 2, 3, 4, 5)
-		}), Missed},
+		}), verdict.Missed},
 		{"an end that is none", watchedBy(func(p *tape) {
 			p.watch("", 1, 2)
 			p.put(ledger.Event{Kind: ledger.Failed, Watch: "w", Reason: "why not"})
 			p.watch("", 3, 4, 5)
-		}), Wrong},
+		}), verdict.Wrong},
 	})
 }
 
@@ -108,15 +109,15 @@ func TestWatchesMayMissWhatAFaultUndid(t *testing.T) {
 		see      func(*tape)
 		from, to int64
 		rules    Rules
-		want     []Violation
+		want     []verdict.Violation
 	}{
 		{"a gap after it", expired, 10, 15, allowed, nil},
-		{"a gap after one without an allowance", expired, 10, 15, none, []Violation{Missed}},
-		{"a gap after one that loses tokens", expired, 10, 15, Rules{TokensLost: []string{"cut"}}, []Violation{Missed}},
-		{"a gap before it", expired, 60, 70, allowed, []Violation{Missed}},
+		{"a gap after one without an allowance", expired, 10, 15, none, []verdict.Violation{verdict.Missed}},
+		{"a gap after one that loses tokens", expired, 10, 15, Rules{TokensLost: []string{"cut"}}, []verdict.Violation{verdict.Missed}},
+		{"a gap before it", expired, 60, 70, allowed, []verdict.Violation{verdict.Missed}},
 		{"what was undone", func(p *tape) { p.watch("", 1, 2, 4, 5) }, 15, 25, allowed, nil},
-		{"what came after it", func(p *tape) { p.watch("", 1, 2, 3, 5) }, 5, 8, allowed, []Violation{Missed}},
-		{"what came after it, twice", func(p *tape) { p.watch("", 1, 2, 3, 4, 4, 5) }, 5, 8, allowed, []Violation{Mistold}},
+		{"what came after it", func(p *tape) { p.watch("", 1, 2, 3, 5) }, 5, 8, allowed, []verdict.Violation{verdict.Missed}},
+		{"what came after it, twice", func(p *tape) { p.watch("", 1, 2, 3, 4, 4, 5) }, 5, 8, allowed, []verdict.Violation{verdict.Mistold}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &tape{}
@@ -124,7 +125,7 @@ func TestWatchesMayMissWhatAFaultUndid(t *testing.T) {
 			p.at(test.to).put(ledger.Event{Kind: ledger.Healed, Fault: "cut"})
 			p.at(0)
 			watchedBy(test.see)(p)
-			var got []Violation
+			var got []verdict.Violation
 			for _, o := range p.verdict(test.rules).Offences {
 				got = append(got, o.Violation)
 			}

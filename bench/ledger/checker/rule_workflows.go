@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // stranded: a workflow that was submitted is there at the end, and has ended. It says that it was
@@ -17,12 +18,12 @@ func stranded(w *workflow) {
 	asked := slices.ContainsFunc(w.cancels, (*op).may)
 	switch f := w.found; {
 	case f == nil && submitted:
-		w.offend(Stranded, "submitted, and gone")
+		w.offend(verdict.Stranded, "submitted, and gone")
 	case f == nil:
 	case !slices.Contains([]string{flowDone, flowFailed, flowCancelled}, f.State) && !w.waits():
-		w.offend(Stranded, "%s at the end", f.State)
+		w.offend(verdict.Stranded, "%s at the end", f.State)
 	case f.State == flowCancelled && !asked:
-		w.offend(Wrong, "cancelled, and nobody asked for it")
+		w.offend(verdict.Wrong, "cancelled, and nobody asked for it")
 	}
 }
 
@@ -42,7 +43,7 @@ func (w *workflow) waits() bool {
 			return true
 		}
 	}
-	return w.graph != nil && slices.ContainsFunc(w.graph.Steps, func(s ledger.Step) bool { return s.DelayMS > 0 })
+	return w.flow.Graph != nil && slices.ContainsFunc(w.flow.Graph.Steps, func(s ledger.Step) bool { return s.DelayMS > 0 })
 }
 
 // isToCome reports whether the task was not due yet at the end.
@@ -52,17 +53,17 @@ func (s *story) isToCome() bool {
 
 // untimely: no worker has the task of a step before that can have been made.
 func untimely(w *workflow) {
-	if w.graph == nil || w.mayBeUndone() {
+	if w.flow.Graph == nil || w.mayBeUndone() {
 		return
 	}
 	for of, tasks := range w.makings {
 		if of.undo {
 			continue
 		}
-		from := w.beginable(of.step, of.starts)
+		from := w.flow.Beginable(of.step, of.starts)
 		for _, s := range tasks {
 			if first := s.begin(); first < from {
-				w.offend(Untimely, "%s began before what it waits for", of.step)
+				w.offend(verdict.Untimely, "%s began before what it waits for", of.step)
 				return
 			}
 		}
@@ -76,7 +77,7 @@ func redone(w *workflow) {
 		for _, s := range tasks {
 			try := s.making.Try
 			if other := seen[try]; other != "" && !s.loose() && !w.mayBeUndone() {
-				w.offend(Redone, "try %d of %s has the tasks %s and %s", try, s.making.Step, other, s.id)
+				w.offend(verdict.Redone, "try %d of %s has the tasks %s and %s", try, s.making.Step, other, s.id)
 				return
 			}
 			seen[try] = s.id
@@ -96,12 +97,12 @@ func grownWhole(w *workflow) {
 			continue
 		}
 		if st := w.standing(s.making.Step, s.making.Copy); st == nil || !slices.Contains([]string{stepDone, stepUndoing, stepUndone, stepUndoFailed}, st.State) {
-			w.offend(Half, "%s was acked, and the workflow does not have it as done", s.making.Step)
+			w.offend(verdict.Half, "%s was acked, and the workflow does not have it as done", s.making.Step)
 			return
 		}
 		for _, g := range ack.Grow {
 			if w.standing(s.making.Step+"."+g.Name, g.FirstNumber()) == nil {
-				w.offend(Half, "%s was acked, and %s did not grow from it", s.making.Step, g.Name)
+				w.offend(verdict.Half, "%s was acked, and %s did not grow from it", s.making.Step, g.Name)
 				return
 			}
 		}
@@ -127,7 +128,7 @@ func (w *workflow) standing(step string, number int) *ledger.StepStanding {
 
 // misled: what a task is told of the steps before it is what they returned, of each copy once.
 func misled(w *workflow) {
-	if w.graph == nil || w.mayBeUndone() {
+	if w.flow.Graph == nil || w.mayBeUndone() {
 		return
 	}
 	for of, tasks := range w.makings {
@@ -137,7 +138,7 @@ func misled(w *workflow) {
 					continue
 				}
 				if why := w.mistold(of, d); why != "" {
-					w.offend(Misled, "attempt %d of %s was told of %s", d.Attempt, of.step, why)
+					w.offend(verdict.Misled, "attempt %d of %s was told of %s", d.Attempt, of.step, why)
 					return
 				}
 			}
@@ -150,7 +151,7 @@ func (w *workflow) mistold(of making, d *delivery) string {
 	counts := map[string]int{}
 	for _, in := range d.Making.Inputs {
 		counts[in.Step]++
-		s, _ := w.step(in.Step)
+		s, _ := w.flow.Step(in.Step)
 		if s == nil {
 			return in.Step + ", which there is not"
 		}
@@ -158,12 +159,12 @@ func (w *workflow) mistold(of making, d *delivery) string {
 			return "a result of " + in.Step + " that it did not return"
 		}
 	}
-	s, within := w.step(of.step)
+	s, within := w.flow.Step(of.step)
 	if of.undo || s == nil || s.Need > 0 {
 		return ""
 	}
 	for _, c := range s.After {
-		before, _ := w.step(within + c.Step)
+		before, _ := w.flow.Step(within + c.Step)
 		if before == nil || c.On != "" {
 			continue
 		}
@@ -188,12 +189,12 @@ func (w *workflow) returned(in ledger.Input, starts int, before int64) bool {
 // unwound: where a workflow that does not come about is to be undone, each step that was done is,
 // after all has ended, and the last end first.
 func unwound(w *workflow) {
-	if w.graph == nil || !w.graph.Undo || w.mayBeUndone() || len(w.redos) > 0 {
+	if w.flow.Graph == nil || !w.flow.Graph.Undo || w.mayBeUndone() || len(w.redos) > 0 {
 		return
 	}
 	var undos []*undo
 	for of, tasks := range w.makings {
-		s, _ := w.step(of.step)
+		s, _ := w.flow.Step(of.step)
 		if of.undo || s == nil || !s.Undo {
 			continue
 		}
@@ -230,21 +231,21 @@ func (s *story) ackable() int64 {
 func (w *workflow) undoneRight(a *undo, all []*undo) {
 	if f := w.found; f != nil && (f.State == flowFailed || f.State == flowCancelled) {
 		if st := w.standing(a.step, a.copy); st == nil || st.State != stepUndone && st.State != stepUndoFailed {
-			w.offend(Unwound, "%s was done, and not undone", a.step)
+			w.offend(verdict.Unwound, "%s was done, and not undone", a.step)
 		}
 	}
 	for _, task := range a.tasks {
 		if task.begin() < a.from {
-			w.offend(Unwound, "the undo of %s began before it was done", a.step)
+			w.offend(verdict.Unwound, "the undo of %s began before it was done", a.step)
 		}
 		for _, s := range w.tasks {
 			if !s.making.Undo && s.making.Starts == a.starts && len(s.deliveries) > 0 && s.firstHeld(w) > task.begin() {
-				w.offend(Unwound, "%s began after the undo of %s", s.making.Step, a.step)
+				w.offend(verdict.Unwound, "%s began after the undo of %s", s.making.Step, a.step)
 			}
 		}
 		for _, b := range all {
 			if b.from > a.to && b.overBy() > task.begin() {
-				w.offend(Unwound, "the undo of %s began before that of %s was over", a.step, b.step)
+				w.offend(verdict.Unwound, "the undo of %s began before that of %s was over", a.step, b.step)
 			}
 		}
 	}
@@ -295,7 +296,7 @@ func zombie(w *workflow) {
 					ahead = heldAhead
 				}
 				if a.Started > answered+ahead {
-					w.offend(Zombie, "%s began %d ms after a cancel was answered", s.making.Step, a.Started-answered)
+					w.offend(verdict.Zombie, "%s began %d ms after a cancel was answered", s.making.Step, a.Started-answered)
 					return
 				}
 			}
@@ -307,7 +308,7 @@ func zombie(w *workflow) {
 func enqueued(ev *evidence) {
 	for sum, acks := range ev.acks {
 		tasks := ev.next[sum]
-		complain := func(v Violation, why string, args ...any) {
+		complain := func(v verdict.Violation, why string, args ...any) {
 			var shown []*ledger.Event
 			for _, o := range acks {
 				shown = append(shown, o.Event)
@@ -322,11 +323,11 @@ func enqueued(ev *evidence) {
 		switch {
 		case undone:
 		case accepted && len(tasks) == 0 && ev.Audited:
-			complain(Half, "acked, and a task that the ack enqueues is nowhere")
+			complain(verdict.Half, "acked, and a task that the ack enqueues is nowhere")
 		case len(tasks) > 0 && !slices.ContainsFunc(acks, (*op).may):
-			complain(Half, "refused, and a task that the ack would have enqueued is there")
+			complain(verdict.Half, "refused, and a task that the ack would have enqueued is there")
 		case len(tasks) > 1:
-			complain(Redone, "a task that the ack enqueues is there as %s and as %s", tasks[0].id, tasks[1].id)
+			complain(verdict.Redone, "a task that the ack enqueues is there as %s and as %s", tasks[0].id, tasks[1].id)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // ofFlow is a call about the workflow "w", or how it stands.
@@ -104,7 +105,7 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 		{"open at the end", func(p *tape) {
 			both(p)
 			p.flowStands("running", standing(stepDone, "a", "b")...)
-		}, Stranded},
+		}, verdict.Stranded},
 		{"open at the end, with a task that is due when the clock is there again", func(p *tape) {
 			p.submitted(line)
 			p.at(2).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 3_600_002})
@@ -124,36 +125,36 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			p.submitted(nested)
 			p.childStands("running", standing("waiting", "x")...)
 			p.flowStands("running", standing("made", "c")...)
-		}, Stranded},
-		{"submitted, and gone", both, Stranded},
+		}, verdict.Stranded},
+		{"submitted, and gone", both, verdict.Stranded},
 		{"cancelled by nobody", func(p *tape) {
 			p.submitted(line)
 			p.flowStands(flowCancelled)
-		}, Wrong},
+		}, verdict.Wrong},
 		{"a step before the one that it waits for was acked", func(p *tape) {
 			p.submitted(line)
 			p.stepBegun(10, "a", ledger.Making{Step: "a"})
 			p.stepOf(20, "b", told("a", "of a"))
 			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
-		}, Untimely},
+		}, verdict.Untimely},
 		{"a join when one of two copies was acked", func(p *tape) {
 			p.submitted(fan)
 			p.stepOf(10, "a1", ledger.Making{Step: "a", Copy: 1})
 			p.stepOf(20, "b", ledger.Making{Inputs: []ledger.Input{{Step: "a", Copy: 1, State: stepDone, Sum: "of a1"}, {Step: "a", Copy: 2, State: stepDone, Sum: "of a2"}}})
 			p.stepOf(30, "a2", ledger.Making{Step: "a", Copy: 2})
 			p.flowStands(flowDone, ledger.StepStanding{Step: "a", Copy: 1, State: stepDone}, ledger.StepStanding{Step: "a", Copy: 2, State: stepDone}, ledger.StepStanding{Step: "b", State: stepDone})
-		}, Untimely},
+		}, verdict.Untimely},
 		{"a signalled step before the signal", func(p *tape) {
 			p.submitted(ledger.Workflow{Steps: []ledger.Step{{Name: "w", Signal: "go"}, {Name: "b", After: []ledger.Condition{{Step: "w"}}}}})
 			p.stepOf(20, "b", told("w", "s"))
 			p.at(40).ofFlow(ledger.Event{Op: ledger.Signal, Signal: "go"}, ledger.OK)
 			p.flowStands(flowDone, standing(stepDone, "w", "b")...)
-		}, Untimely},
+		}, verdict.Untimely},
 		{"two tasks of one try", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b again", ledger.Making{Step: "b", Inputs: told("a", "of a").Inputs})
 			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
-		}, Redone},
+		}, verdict.Redone},
 		{"two tries", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b again", ledger.Making{Step: "b", Try: 2, Inputs: told("a", "of a").Inputs})
@@ -162,31 +163,31 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 		{"acked, and not taken in", func(p *tape) {
 			both(p)
 			p.flowStands(flowFailed, append(standing(stepUndone, "a"), standing("failed", "b")...)...)
-		}, Half},
+		}, verdict.Half},
 		{"acked, and about to be undone", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b undo", undoOf("b"))
 			p.flowStands("undoing", append(standing(stepUndone, "b"), standing(stepUndoing, "a")...)...)
-		}, Stranded},
+		}, verdict.Stranded},
 		{"acked, and what it adds is not there", func(p *tape) {
 			p.submitted(ledger.Workflow{Steps: []ledger.Step{{Name: "a"}}})
 			p.stepBegun(10, "a", ledger.Making{Step: "a"})
 			p.stepAcked(15, "a", ledger.OK, func(e *ledger.Event) { e.Grow = []ledger.Step{{Name: "more"}} })
 			p.put(ledger.Event{Kind: ledger.Found, Task: "a", State: "done", Output: "of a", History: []ledger.Attempt{{Number: 1, Started: epoch + 10, Outcome: "acked"}}})
 			p.flowStands(flowDone, standing(stepDone, "a")...)
-		}, Half},
+		}, verdict.Half},
 		{"told what nobody returned", func(p *tape) {
 			p.submitted(line)
 			p.stepOf(10, "a", ledger.Making{})
 			p.stepOf(20, "b", told("a", "of another"))
 			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
-		}, Misled},
+		}, verdict.Misled},
 		{"told nothing", func(p *tape) {
 			p.submitted(line)
 			p.stepOf(10, "a", ledger.Making{})
 			p.stepOf(20, "b", ledger.Making{})
 			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
-		}, Misled},
+		}, verdict.Misled},
 		{"undone, the last first", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b undo", undoOf("b"))
@@ -198,7 +199,7 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			p.stepOf(40, "a undo", undoOf("a"))
 			p.stepOf(60, "b undo", undoOf("b"))
 			p.flowStands(flowFailed, standing(stepUndone, "a", "b")...)
-		}, Unwound},
+		}, verdict.Unwound},
 		{"undone, the last first, whose ack was repeated", func(p *tape) {
 			p.submitted(line)
 			p.stepBegun(10, "a", ledger.Making{Step: "a"})
@@ -214,16 +215,16 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			both(p)
 			p.stepOf(40, "b undo", undoOf("b"))
 			p.flowStands(flowFailed, append(standing(stepUndone, "b"), standing(stepDone, "a")...)...)
-		}, Unwound},
+		}, verdict.Unwound},
 		{"a step that begins after a cancel was answered", func(p *tape) {
 			p.submitted(line)
 			p.stepOf(10, "a", ledger.Making{})
 			p.at(20).ofFlow(ledger.Event{Op: ledger.CancelWorkflow}, ledger.OK)
 			p.stepOf(100, "b", told("a", "of a"))
 			p.flowStands(flowCancelled, standing(stepUndone, "a", "b")...)
-		}, Zombie},
+		}, verdict.Zombie},
 		{"a retry that was held ahead of the cancel", func(p *tape) { retried(p, 20+heldAhead) }, ""},
-		{"a retry that was not", func(p *tape) { retried(p, 25+heldAhead) }, Zombie},
+		{"a retry that was not", func(p *tape) { retried(p, 25+heldAhead) }, verdict.Zombie},
 	})
 }
 
@@ -246,11 +247,11 @@ func TestCheckerFindsWrongEnqueuesOfAcks(t *testing.T) {
 			first(p, ledger.Unknown)
 			second(p, "u")
 		}, ""},
-		{"acked, and nowhere", func(p *tape) { first(p, ledger.OK) }, Half},
+		{"acked, and nowhere", func(p *tape) { first(p, ledger.OK) }, verdict.Half},
 		{"acked, and there twice", func(p *tape) {
 			first(p, ledger.OK)
 			second(p, "u")
 			second(p, "v")
-		}, Redone},
+		}, verdict.Redone},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // schedule is a diary under check, with the occurrences that its timetables name: those that
@@ -44,7 +45,7 @@ func (ev *evidence) schedule(d *diary) *schedule {
 }
 
 // offend complains of the schedule.
-func (s *schedule) offend(v Violation, why string, args ...any) {
+func (s *schedule) offend(v verdict.Violation, why string, args ...any) {
 	s.evidence.offend(v, s.topic, s.diary.name, s.timeline, why, args...)
 }
 

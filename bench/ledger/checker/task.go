@@ -3,6 +3,7 @@ package checker
 import (
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/states"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // task is a story under check, with what follows from the clocks and the faults of the run.
@@ -22,7 +23,7 @@ func (ev *evidence) task(s *story) *task {
 }
 
 // offend complains of the task.
-func (t *task) offend(v Violation, why string, args ...any) {
+func (t *task) offend(v verdict.Violation, why string, args ...any) {
 	t.evidence.offend(v, t.topic, t.id, t.timeline, why, args...)
 }
 

@@ -1,9 +1,6 @@
 package checker
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // Times are in nanoseconds where they are on the monotonic clock.
 const (
@@ -13,6 +10,3 @@ const (
 
 // never is later than everything.
 const never = math.MaxInt64
-
-// milliseconds is d in milliseconds, to the microsecond.
-func milliseconds(d time.Duration) float64 { return math.Round(float64(d)/1e3) / 1e3 }

@@ -1,4 +1,4 @@
-package checker
+package verdict
 
 import (
 	"maps"
@@ -21,10 +21,10 @@ type Point struct {
 }
 
 // bands are the times of the faults.
-func (h *History) bands() (all []Band) {
-	seconds := func(mono int64) float64 { return float64(mono-h.from) / 1e9 }
-	for _, f := range h.faults {
-		all = append(all, Band{seconds(f.from), seconds(min(f.to, h.to))})
+func (r *Run) bands() (all []Band) {
+	seconds := func(mono int64) float64 { return float64(mono-r.From) / 1e9 }
+	for _, f := range r.Faults {
+		all = append(all, Band{seconds(f.From), seconds(min(f.To, r.To))})
 	}
 	return all
 }
@@ -32,12 +32,12 @@ func (h *History) bands() (all []Band) {
 // step is how much time a point of the chart stands for.
 const step = int64(200 * time.Millisecond)
 
-// series is the lateness of what was served in a run that began at from.
-func series(from int64, served []moment) (points []Point) {
+// series is the lateness of what was served.
+func (r *Run) series() (points []Point) {
 	steps := map[int64][]int64{} // lateness in ns
-	for _, m := range served {
-		n := max(m.wanted-from, 0) / step // a clock that was set may say that it was due long before
-		steps[n] = append(steps[n], m.got-m.wanted)
+	for _, m := range r.Served {
+		n := max(m.Wanted-r.From, 0) / step // a clock that was set may say that it was due long before
+		steps[n] = append(steps[n], m.Got-m.Wanted)
 	}
 	for _, n := range slices.Sorted(maps.Keys(steps)) {
 		late := steps[n]
