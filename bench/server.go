@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -119,7 +117,7 @@ func (s *ddqServer) start(ctx context.Context, bin, store string, b *box.Box, fl
 	cmd := exec.Command(bin, "server", "--store", store, "--data", s.data,
 		"--grpc-addr", s.grpcAddr, "--http-addr", s.httpAddr, "--log-level", "warn")
 	cmd.Args = append(cmd.Args, flags...)
-	cmd.Env, cmd.Dir = PlainEnv(), b.Dir
+	cmd.Env, cmd.Dir = box.PlainEnv(), b.Dir
 	if s.process, err = b.Start(cmp.Or(s.name, "server"), cmd); err != nil {
 		return err
 	}
@@ -129,26 +127,7 @@ func (s *ddqServer) start(ctx context.Context, bin, store string, b *box.Box, fl
 func (s *ddqServer) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	return s.process.WaitReady(ctx, func(ctx context.Context) error { return Ready(ctx, s.httpAddr) })
-}
-
-// Ready asks the HTTP address of a server whether it serves.
-func Ready(ctx context.Context, httpAddr string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+httpAddr+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("readyz answers %s", resp.Status)
-	}
-	return nil
+	return s.process.WaitReady(ctx, func(ctx context.Context) error { return box.Ready(ctx, s.httpAddr) })
 }
 
 // restart is Instance.Restart: ports, data and store stay the same.
@@ -188,18 +167,6 @@ func diskUsage(dir string) (int64, error) {
 		return err
 	})
 	return total, err
-}
-
-// PlainEnv is the environment without settings of ddq, which would change what
-// is measured.
-func PlainEnv() []string {
-	var env []string
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "DDQ_") {
-			env = append(env, e)
-		}
-	}
-	return env
 }
 
 // describeDDQ makes the topic and asks the server what it is.

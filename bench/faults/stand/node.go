@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
-	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/box"
 )
 
@@ -25,7 +24,7 @@ type Node struct {
 }
 
 // ready asks a node whether it serves.
-func (nd *Node) ready(ctx context.Context) error { return bench.Ready(ctx, nd.httpAddr) }
+func (nd *Node) ready(ctx context.Context) error { return box.Ready(ctx, nd.httpAddr) }
 
 // sees asks a node whether it knows n active nodes.
 func (nd *Node) sees(ctx context.Context, n int) error {

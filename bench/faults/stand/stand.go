@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/box"
 )
 
@@ -118,7 +117,7 @@ func (s *Stand) Launch(name string, apart bool, args ...string) (*box.Process, i
 		}
 		cmd = s.Net.in(name, cmd.Args...)
 	}
-	cmd.Env, cmd.Dir = bench.PlainEnv(), s.box.Dir
+	cmd.Env, cmd.Dir = box.PlainEnv(), s.box.Dir
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, nil, err
@@ -178,7 +177,7 @@ func (s *Stand) start(nd *Node) (err error) {
 		}
 	}
 	cmd := s.Net.in(nd.Name, append(args, s.config.Flags...)...)
-	cmd.Env, cmd.Dir = bench.PlainEnv(), s.box.Dir
+	cmd.Env, cmd.Dir = box.PlainEnv(), s.box.Dir
 	nd.Process, err = s.box.Start(nd.Name, cmd)
 	return err
 }
