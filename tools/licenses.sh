@@ -3,9 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-binary=$(mktemp)
-trap 'rm -f "$binary"' EXIT
 # Without the tags of make: also what plain go build takes.
-GOFLAGS=-buildvcs=false go build -o "$binary" ./cmd/ddq
-page=$(go run -C tools/release . licenses "$binary")
+page=$(GOFLAGS=-buildvcs=false go run -C tools/release . licenses ../../cmd/ddq)
 echo "$page" >docs/licenses.md

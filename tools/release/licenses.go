@@ -9,7 +9,7 @@ import (
 
 const licensesHead = `# Licences
 
-What ddq is built from, beside Go itself (BSD-3-Clause), as its binary says. ` + "`make generate`" + ` writes this page, and fails on a module without a licence that is known and permissive.
+What ddq is built from, beside Go itself (BSD-3-Clause), as its packages say. ` + "`make generate`" + ` writes this page, and fails on a module without a licence that is known and permissive.
 
 `
 

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-const usage = `usage: release licenses BINARY                    the table of docs/licenses.md
+const usage = `usage: release licenses BINARY|FOLDER             the table of docs/licenses.md, of a binary or of a program's folder
        release sbom VERSION BINARY                a bill of materials, CycloneDX in JSON
        release provenance VERSION COMMIT FILE...  an in-toto statement of FILEs with SLSA provenance
 `
@@ -29,7 +29,11 @@ func main() {
 func run(out io.Writer, args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "licenses":
-		p, err := readProduct(args[1])
+		read := readProduct
+		if f, err := os.Stat(args[1]); err == nil && f.IsDir() {
+			read = planProduct
+		}
+		p, err := read(args[1])
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"debug/buildinfo"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -35,12 +40,45 @@ var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", 
 // chosen are the licences of modules that leave a choice in words of their own.
 var chosen = map[string]string{"github.com/golang/freetype": "FTL"} // or GPL-2.0-or-later
 
-// readProduct fails where a module has no licence that is known and allowed.
+// readProduct reads what a binary says of itself. It fails where a module has no licence that is
+// known and allowed.
 func readProduct(binary string) (*product, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return nil, err
 	}
+	return newProduct(info)
+}
+
+// planProduct tells the same of the program in a folder, which is not built for it.
+func planProduct(folder string) (*product, error) {
+	list := exec.Command("go", "list", "-deps", "-json=Module", ".")
+	list.Dir, list.Stderr = folder, os.Stderr
+	text, err := list.Output()
+	if err != nil {
+		return nil, err
+	}
+	info, known := &debug.BuildInfo{}, make(map[string]bool)
+	for packages := json.NewDecoder(bytes.NewReader(text)); ; {
+		var p struct {
+			Module *struct {
+				debug.Module
+				Main bool
+			}
+		}
+		if err := packages.Decode(&p); errors.Is(err, io.EOF) {
+			return newProduct(info)
+		} else if err != nil {
+			return nil, err
+		}
+		if m := p.Module; m != nil && !m.Main && !known[m.Path] {
+			known[m.Path] = true
+			info.Deps = append(info.Deps, &m.Module)
+		}
+	}
+}
+
+func newProduct(info *debug.BuildInfo) (*product, error) {
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	if err != nil {
 		return nil, err
