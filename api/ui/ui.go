@@ -18,7 +18,7 @@ import (
 const Prefix = frame.Prefix
 
 // New returns the pages of the server at the other end of conn, which is its channel.
-func New(conn grpc.ClientConnInterface, logins frame.Logins, log *slog.Logger) (*frame.Frame, error) {
+func New(conn grpc.ClientConnInterface, logins frame.Logins, log *slog.Logger) *frame.Frame {
 	return frame.New(conn, logins, log,
 		topics.New(conn), tasks.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
 }

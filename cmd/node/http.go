@@ -53,11 +53,7 @@ func newOps(cfg *Config, n *Node, s *server.Server, g *gate, log *slog.Logger, r
 		}
 	}
 	if cfg.servesUI() {
-		pages, err := ui.New(s.Channel(), s.Logins(), log)
-		if err != nil {
-			return nil, err
-		}
-		port.ServePages(pages)
+		port.ServePages(ui.New(s.Channel(), s.Logins(), log))
 	}
 	return o, nil
 }

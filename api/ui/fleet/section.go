@@ -1,16 +1,11 @@
 package fleet
 
 import (
-	"embed"
-
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
-
-//go:embed templates
-var files embed.FS
 
 // section finds what is on the pages, and does what their forms ask for.
 type section struct {
@@ -21,10 +16,9 @@ type section struct {
 func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{admin: ddqv1.NewAdminServiceClient(conn)}
 	return frame.Section{
-		Templates: files,
-		Pages: map[string]frame.Page{
-			"nodes":  {Template: "nodes", Make: s.nodes},
-			"shards": {Template: "shards", Make: s.shards},
+		Pages: map[string]frame.Maker{
+			"nodes":  s.nodes,
+			"shards": s.shards,
 		},
 		Actions: map[string]frame.Action{
 			"node/drain":    s.drainNode,

@@ -2,8 +2,12 @@ package fleet
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
@@ -38,36 +42,73 @@ func (s *section) shards(ctx context.Context, query url.Values) (frame.View, err
 		}
 		p.Moves = plan.GetMoves()
 	}
-	return frame.View{Title: "Shards", Page: "nodes", Live: true, Body: p}, nil
+	return frame.View{Title: "Shards", Page: "nodes", Live: true, Body: p.body()}, nil
 }
 
-func (s *section) drainNode(ctx context.Context, form url.Values) (string, string, error) {
-	name, err := frame.Required(form, "name")
-	if err != nil {
-		return "", "", err
+func (p *shardsPage) body() g.Node {
+	var of g.Group
+	if p.Topic != "" {
+		of = g.Group{g.Text("Of "), frame.Anchor("topic "+frame.Cut(p.Topic), "topic", "name", p.Topic), g.Text("; "), frame.Anchor("all", "shards"), g.Text("; ")}
 	}
-	_, err = s.admin.DrainNode(ctx, &ddqv1.DrainNodeRequest{Name: name})
-	return frame.Link("nodes"), "draining", err
+	return g.Group{h.P(of, frame.Anchor("nodes", "nodes")), g.If(p.Drain != "", p.plan()), p.table()}
 }
 
-func (s *section) undrainNode(ctx context.Context, form url.Values) (string, string, error) {
-	name, err := frame.Required(form, "name")
-	if err != nil {
-		return "", "", err
+// plan says what a drain would move.
+func (p *shardsPage) plan() g.Node {
+	text := fmt.Sprintf("A drain of %s would move %d shards", frame.Cut(p.Drain), len(p.Moves))
+	if len(p.Moves) == 0 {
+		return frame.Warning(text + ": it owns none, or is alone.")
 	}
-	_, err = s.admin.UndrainNode(ctx, &ddqv1.UndrainNodeRequest{Name: name})
-	return frame.Link("nodes"), "undrained", err
+	moves := g.Map(p.Moves, func(m *ddqv1.ShardMove) g.Node {
+		return h.Li(g.Text(fmt.Sprintf("%s %d: %s → %s", frame.Cut(m.GetTopic()), m.GetShard(), ownerText(m.GetFrom()), ownerText(m.GetTo()))))
+	})
+	return g.Group{frame.Warning(text + "."), frame.Fold("Which", g.Attr("open"), h.Ul(moves))}
 }
 
-func (s *section) releaseShard(ctx context.Context, form url.Values) (string, string, error) {
-	topic, err := frame.Required(form, "topic")
-	if err != nil {
-		return "", "", err
+func ownerText(node string) string {
+	if node == "" {
+		return "nobody"
 	}
-	n, err := frame.Number(form, "shard")
-	if err != nil {
-		return "", "", err
+	return frame.Cut(node)
+}
+
+func (p *shardsPage) table() g.Node {
+	if len(p.Shards) == 0 {
+		return frame.None(p.Next, "shards", "topic", p.Topic)
 	}
-	_, err = s.admin.ReleaseShard(ctx, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)}) //nolint:gosec // the server refuses a shard that is none
-	return frame.Link("shards", "topic", topic), "released", err
+	heads := g.Group{
+		frame.Heads("shard", "owner"), frame.NumberHeads("epoch", "scheduled", "ready", "running", "dead"), frame.Heads("oldest late"),
+		g.If(p.Fleet, frame.Heads("actions")),
+	}
+	return g.Group{
+		frame.Table("Shards", "", heads, g.Map(p.Shards, p.row)),
+		frame.More(p.Next, "shards", "topic", p.Topic),
+	}
+}
+
+func (p *shardsPage) row(s *ddqv1.Shard) g.Node {
+	shard := g.Group{frame.Anchor(frame.Cut(s.GetTopic()), "topic", "name", s.GetTopic()), g.Textf(" %d", s.GetShard())}
+	if s.GetFormer() {
+		shard = append(shard, g.Text(" "), frame.Quiet("former"))
+	}
+	owner := g.Group{g.Text(ownerText(s.GetOwner()))}
+	if s.GetOwner() != s.GetPlacedOn() {
+		owner = append(owner, g.Text(" "), frame.Quiet("should be "+frame.Cut(s.GetPlacedOn())))
+	}
+	var late string
+	if l := s.GetLoad(); l != nil {
+		late = frame.SpanText(l.GetLatenessMs())
+	}
+	d := s.GetDepth()
+	return h.Tr(
+		frame.RowHead(shard), h.Td(owner), frame.Digits(s.GetEpoch()),
+		frame.Counts(d.GetScheduled(), d.GetReady(), d.GetRunning(), d.GetDead()), frame.Cells(late),
+		g.If(p.Fleet, h.Td(release(s))),
+	)
+}
+
+func release(s *ddqv1.Shard) g.Node {
+	n := fmt.Sprint(s.GetShard())
+	return frame.Fold("Release", frame.Post("shard/release", frame.Hidden("topic", s.GetTopic(), "shard", n),
+		frame.Danger("Release it", h.Aria("label", "Release "+frame.Cut(s.GetTopic())+" "+n))))
 }

@@ -1,6 +1,12 @@
 package frame
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
 
 // Of the picture, in its own units.
 const (
@@ -55,3 +61,41 @@ func (c *Columns) Add(o *Columns) *Columns {
 	sum.Before, sum.After = c.Before+o.Before, c.After+o.After
 	return sum
 }
+
+// Picture is the columns with the numbers behind it; nothing of no columns.
+func (c *Columns) Picture() g.Node {
+	if c == nil {
+		return nil
+	}
+	var bars, rows g.Group
+	for _, b := range c.Bars {
+		if b.Count > 0 {
+			bars, rows = append(bars, b.rect()), append(rows, b.row())
+		}
+	}
+	return h.Figure(
+		h.FigCaption(g.Text(c.Title+" "), Quiet(c.inWords())),
+		g.El("svg", g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", c.Width, c.Height)), g.Attr("preserveAspectRatio", "none"), h.Role("img"), h.Aria("label", c.Title+": "+CountText(c.Sum)+" tasks"),
+			g.El("line", Measure("x1", 0), Measure("y1", c.Height), Measure("x2", c.Width), Measure("y2", c.Height)), bars),
+		Fold("As numbers", h.Table(h.THead(h.Tr(Heads("from (UTC)"), NumberHeads("tasks"))), h.TBody(rows))),
+	)
+}
+
+// inWords is what the picture comes to.
+func (c *Columns) inWords() string {
+	text := CountText(c.Sum) + " in all, " + CountText(c.Most) + " at most"
+	if c.Before != 0 {
+		text += "; " + CountText(c.Before) + " are due already"
+	}
+	if c.After != 0 {
+		text += "; " + CountText(c.After) + " later"
+	}
+	return text
+}
+
+func (b *bar) rect() g.Node {
+	return g.El("rect", Measure("x", b.X), Measure("y", b.Y), Measure("width", b.Width), Measure("height", b.Height),
+		g.El("title", g.Text(ClockText(b.At)+" "+CountText(b.Count))))
+}
+
+func (b *bar) row() g.Node { return h.Tr(Cells(ClockText(b.At)), Counts(b.Count)) }

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 // Logins exchange a token for a key, which is kept in a cookie of one browser. Errors are gRPC
@@ -55,6 +57,18 @@ type loginForm struct {
 	Error string
 }
 
+func (l loginForm) body() g.Node {
+	return g.Group{
+		g.If(l.Error != "", h.P(h.Class("warning"), h.Role("alert"), g.Text(l.Error))),
+		Post("login", h.Class("column"), Hidden("next", l.Next),
+			h.Label(g.Attr("hidden"), g.Text("Name "), h.Input(h.Name("user"), h.Value("token"), h.AutoComplete("username"))),
+			Input("Token", h.Type("password"), h.Name("token"), h.Required(), h.AutoComplete("current-password"), g.Attr("spellcheck", "false"), h.MaxLength("200")),
+			Button("Log in")),
+		h.P(h.Class("quiet"), g.Text("A token is what commands and programs call with, too. An operator makes one with "), h.Code(g.Text("ddq token create")),
+			g.Text(". It is exchanged at once and not kept in the browser; the login ends with the token, after half an hour without a look, and after twelve hours.")),
+	}
+}
+
 // strange answers a request of somebody who is not known. Whoever wanted to look at a page is
 // asked to log in, and comes back to it.
 func (f *Frame) strange(w http.ResponseWriter, r *http.Request, err error) {
@@ -72,7 +86,7 @@ func (f *Frame) strange(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (f *Frame) askWho(w http.ResponseWriter, r *http.Request, code int, form loginForm) {
-	f.write(w, r, code, "login", &View{Title: "Log in", Body: form})
+	f.write(w, r, code, &View{Title: "Log in", Body: form.body()})
 }
 
 func (f *Frame) loginPage(w http.ResponseWriter, r *http.Request) {

@@ -2,7 +2,6 @@ package frame
 
 import (
 	"context"
-	"io/fs"
 	"net/url"
 	"time"
 
@@ -14,39 +13,25 @@ import (
 
 // Section is a group of pages, and of actions that they offer. Keys are paths under Prefix.
 type Section struct {
-	Templates fs.FS             // with a file templates/NAME.html for each page
-	Pages     map[string]Page   // which a link leads to
-	Actions   map[string]Action // of forms that lead to another page
-	Answers   map[string]Page   // of forms that are answered with a page, which is shown once
+	Pages   map[string]Maker  // which a link leads to
+	Actions map[string]Action // of forms that lead to another page
+	Answers map[string]Maker  // of forms that are answered with a page, which is shown once
 }
 
-// Page is a template, and what finds out what is on it.
-type Page struct {
-	Template string
-	Make     Maker
-}
-
-// Maker finds what is on a page; the query, or the form, says of what.
+// Maker makes a page; the query, or the form, says of what.
 type Maker func(ctx context.Context, query url.Values) (View, error)
 
 // open serves a section.
-func (f *Frame) open(s Section) error {
-	for path, p := range s.Pages {
-		if err := f.parse(s.Templates, p.Template); err != nil {
-			return err
-		}
-		f.mux.Handle("GET "+Prefix+path, f.page(p.Template, p.Make))
+func (f *Frame) open(s Section) {
+	for path, make := range s.Pages {
+		f.mux.Handle("GET "+Prefix+path, f.page(make))
 	}
-	for path, p := range s.Answers {
-		if err := f.parse(s.Templates, p.Template); err != nil {
-			return err
-		}
-		f.mux.Handle("POST "+Prefix+path, f.answer(p.Template, p.Make))
+	for path, make := range s.Answers {
+		f.mux.Handle("POST "+Prefix+path, f.answer(make))
 	}
 	for path, do := range s.Actions {
 		f.mux.Handle("POST "+Prefix+path, f.act(do))
 	}
-	return nil
 }
 
 // Required is a field of the query without which there is no page.

@@ -2,7 +2,6 @@ package frame
 
 import (
 	"fmt"
-	"html/template"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,23 +9,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
-
-// words are the functions of templates.
-var words = template.FuncMap{
-	"count": CountText,
-	"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
-	"instant": func(t *timestamppb.Timestamp) string {
-		if t == nil {
-			return ""
-		}
-		return t.AsTime().Format("2006-01-02 15:04:05.000 MST")
-	},
-	"away":  AwayText,
-	"state": StateText,
-	"link":  Link,
-	"cut":   Cut,
-	"span":  func(ms int64) string { return spanText(time.Duration(ms) * time.Millisecond) },
-}
 
 // Link is the address of a page, with pairs of fields and values as its query.
 func Link(page string, pairs ...string) string {
@@ -55,6 +37,17 @@ func CountText(n int64) string {
 	return out.String()
 }
 
+// ClockText is the time of a day, in UTC.
+func ClockText(t time.Time) string { return t.UTC().Format("15:04:05") }
+
+// InstantText is a time to the millisecond; empty for none.
+func InstantText(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return ""
+	}
+	return t.AsTime().Format("2006-01-02 15:04:05.000 MST")
+}
+
 // longest is how many characters of a text that others wrote are shown in a line.
 const longest = 120
 
@@ -73,14 +66,17 @@ func AwayText(t *timestamppb.Timestamp, now time.Time) string {
 		return ""
 	}
 	if d := t.AsTime().Sub(now); d >= 0 {
-		return "in " + spanText(d)
+		return "in " + durationText(d)
 	} else {
-		return spanText(-d) + " ago"
+		return durationText(-d) + " ago"
 	}
 }
 
-// spanText is a duration in its largest unit, and not more exact than people need.
-func spanText(d time.Duration) string {
+// SpanText is a number of milliseconds in their largest unit.
+func SpanText(ms int64) string { return durationText(time.Duration(ms) * time.Millisecond) }
+
+// durationText is a duration in its largest unit, and not more exact than people need.
+func durationText(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())

@@ -48,7 +48,7 @@ func (s *section) schedule(ctx context.Context, query url.Values) (frame.View, e
 		return frame.View{}, err
 	}
 	p.Next = next.GetOccurrences()
-	return frame.View{Title: "Schedule " + frame.Cut(name), Page: "schedules", Live: true, Body: p}, nil
+	return frame.View{Title: "Schedule " + frame.Cut(name), Page: "schedules", Live: true, Body: p.body()}, nil
 }
 
 // onSchedule is an action whose form is about a schedule.

@@ -1,16 +1,11 @@
 package schedules
 
 import (
-	"embed"
-
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
-
-//go:embed templates
-var files embed.FS
 
 // section finds what is on the pages, and does what their forms ask for.
 type section struct {
@@ -22,10 +17,9 @@ type section struct {
 func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{admin: ddqv1.NewAdminServiceClient(conn), schedules: ddqv1.NewScheduleServiceClient(conn)}
 	return frame.Section{
-		Templates: files,
-		Pages: map[string]frame.Page{
-			"schedules": {Template: "schedules", Make: s.scheduleList},
-			"schedule":  {Template: "schedule", Make: s.schedule},
+		Pages: map[string]frame.Maker{
+			"schedules": s.scheduleList,
+			"schedule":  s.schedule,
 		},
 		Actions: map[string]frame.Action{
 			"schedule/pause":   s.pauseSchedule,

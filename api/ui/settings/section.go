@@ -1,16 +1,11 @@
 package settings
 
 import (
-	"embed"
-
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
-
-//go:embed templates
-var files embed.FS
 
 // section finds what is on the pages, and does what their forms ask for.
 type section struct {
@@ -22,16 +17,15 @@ type section struct {
 func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{admin: ddqv1.NewAdminServiceClient(conn), access: ddqv1.NewAccessServiceClient(conn)}
 	return frame.Section{
-		Templates: files,
-		Pages: map[string]frame.Page{
-			"settings": {Template: "settings", Make: s.settings},
+		Pages: map[string]frame.Maker{
+			"settings": s.settings,
 		},
 		Actions: map[string]frame.Action{
 			"tokens/revoke": s.revokeToken,
 		},
-		Answers: map[string]frame.Page{
-			"tokens/create": {Template: "made", Make: s.createToken},
-			"tokens/rotate": {Template: "made", Make: s.rotateToken},
+		Answers: map[string]frame.Maker{
+			"tokens/create": s.createToken,
+			"tokens/rotate": s.rotateToken,
 		},
 	}
 }

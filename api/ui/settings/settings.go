@@ -2,15 +2,14 @@ package settings
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
-	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
@@ -41,50 +40,85 @@ func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error
 		}
 		p.Tokens = list.GetTokens()
 	}
-	return frame.View{Title: "Settings", Page: "settings", Body: p}, nil
+	return frame.View{Title: "Settings", Page: "settings", Body: p.body()}, nil
 }
 
-// madePage has the secret of a token, which is shown once.
-type madePage struct {
-	Token  *ddqv1.Token
-	Secret string
-}
-
-// createToken answers with the secret itself: no address leads to it.
-func (s *section) createToken(ctx context.Context, form url.Values) (frame.View, error) {
-	create := &ddqv1.CreateTokenRequest{Name: form.Get("name")}
-	for _, text := range strings.Fields(form.Get("grants")) {
-		g, err := auth.ParseGrant(text)
-		if err != nil {
-			return frame.View{}, status.Error(codes.InvalidArgument, err.Error())
-		}
-		create.Grants = append(create.Grants, &ddqv1.Grant{Verbs: g.Verbs.Names(), Namespace: g.Namespace, Topics: string(g.Topics)})
+func (p *settingsPage) body() g.Node {
+	return g.Group{
+		h.H2(g.Text("You")), p.you(),
+		h.H2(g.Text("Server")), p.server(),
+		g.If(p.May, g.Group{h.H2(g.Text("Tokens")), p.tokens(), create()}),
 	}
-	days, err := frame.Number(form, "days")
-	if err != nil {
-		return frame.View{}, err
-	}
-	if days < 1 || days > 3650 {
-		return frame.View{}, status.Error(codes.InvalidArgument, "a token lasts 1 to 3650 days")
-	}
-	create.Life = durationpb.New(time.Duration(days) * 24 * time.Hour)
-	made, err := s.access.CreateToken(ctx, create)
-	return secretView(made.GetToken(), made.GetSecret()), err
 }
 
-func (s *section) rotateToken(ctx context.Context, form url.Values) (frame.View, error) {
-	made, err := s.access.RotateToken(ctx, &ddqv1.RotateTokenRequest{Id: form.Get("id"), Overlap: durationpb.New(24 * time.Hour)})
-	return secretView(made.GetToken(), made.GetSecret()), err
-}
-
-func secretView(t *ddqv1.Token, secret string) frame.View {
-	return frame.View{Title: "Token " + frame.Cut(t.GetName()), Page: "settings", Body: madePage{t, secret}}
-}
-
-func (s *section) revokeToken(ctx context.Context, form url.Values) (string, string, error) {
-	_, err := s.access.RevokeToken(ctx, &ddqv1.RevokeTokenRequest{Id: form.Get("id")})
-	if status.Code(err) == codes.NotFound {
-		return frame.Link("settings"), "gone", nil
+func (p *settingsPage) you() g.Node {
+	facts := g.Group{
+		frame.Fact("name", g.Text(frame.Cut(p.Me.GetName())+" "), frame.Quiet(p.Me.GetKind())),
+		frame.Fact("may", g.Text(grantsText(p.Me.GetGrants()))),
 	}
-	return frame.Link("settings"), "revoked", err
+	if until := p.Me.GetExpireTime(); until != nil {
+		facts = append(facts, frame.Fact("until", g.Text(frame.InstantText(until)+", "+frame.AwayText(until, p.Now))))
+	}
+	return frame.Facts(facts)
+}
+
+func (p *settingsPage) server() g.Node {
+	callers := "are not asked who they are"
+	if p.Me.GetAuthentication() {
+		callers = "have to say who they are"
+	}
+	return frame.Facts(
+		frame.Fact("version", g.Text(p.Server.GetVersion())),
+		frame.Fact("node", g.Text(frame.Cut(p.Server.GetNode())+", up for "+frame.SpanText(p.Server.GetUptimeMs()))),
+		frame.Fact("store", g.Text(fmt.Sprintf("%s (%s)", p.Server.GetStore(), p.Server.GetDurability()))),
+		frame.Fact("callers", g.Text(callers)),
+	)
+}
+
+func (p *settingsPage) tokens() g.Node {
+	if len(p.Tokens) == 0 {
+		return h.P(g.Text("There are none."))
+	}
+	return g.Group{
+		frame.Table("Tokens", "", frame.Heads("name", "id", "may", "made", "expires", "actions"), g.Map(p.Tokens, p.row)),
+		h.P(h.Class("quiet"), g.Text("A token that is rotated counts for another day.")),
+	}
+}
+
+func (p *settingsPage) row(t *ddqv1.Token) g.Node {
+	expires := "never"
+	if at := t.GetExpireTime(); at != nil {
+		expires = frame.AwayText(at, p.Now)
+	}
+	id, known := frame.Hidden("id", t.GetId()), frame.Cut(t.GetName())+" "+t.GetId()
+	return h.Tr(
+		frame.RowHead(g.Text(frame.Cut(t.GetName()))), h.Td(h.Code(g.Text(t.GetId()))),
+		frame.Cells(grantsText(t.GetGrants())),
+		h.Td(g.Text(frame.AwayText(t.GetCreateTime(), p.Now)+" "), frame.Quiet("by "+frame.Cut(t.GetCreatedBy()))),
+		frame.Cells(expires),
+		h.Td(h.Class("acts"),
+			g.If(t.GetSuccessor() == "", frame.Post("tokens/rotate", id, frame.Button("Rotate", h.Class("plain"), h.Aria("label", "Rotate "+known)))),
+			frame.Fold("Revoke", frame.Post("tokens/revoke", id, frame.Danger("Revoke it", h.Aria("label", "Revoke "+known))))),
+	)
+}
+
+// create is a form that makes a token.
+func create() g.Node {
+	code := func(text string) g.Node { return h.Code(g.Text(text)) }
+	return frame.Fold("Make a token", h.Class("act"), frame.Post("tokens/create", h.Class("column"),
+		frame.Input("Name", h.Name("name"), h.Required(), h.MaxLength("128"), h.AutoComplete("off")),
+		frame.Input("What it may do", h.Name("grants"), h.Required(), h.Value("producer"), h.MaxLength("1000"), frame.AsTyped()),
+		h.P(h.Class("quiet"), g.Text("Roles or verbs, and topics: "), code("producer:mail*"), g.Text(", "), code("worker:mail"), g.Text(", "), code("viewer"), g.Text(", "), code("operator"),
+			g.Text("; several with spaces between them.")),
+		frame.Input("Days", h.Name("days"), h.Type("number"), h.Min("1"), h.Max("3650"), h.Value("90"), h.Required()),
+		frame.Button("Make it")))
+}
+
+// grantsText is what grants allow, in a line.
+func grantsText(grants []*ddqv1.Grant) string {
+	all := make([]string, len(grants))
+	for i, grant := range grants {
+		all[i] = strings.Join(grant.GetVerbs(), ", ") + " on " + frame.Cut(grant.GetTopics())
+	}
+	return strings.Join(all, "; ")
 }

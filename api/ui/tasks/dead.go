@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
@@ -24,7 +26,6 @@ var reasons = []ddqv1.DeadReason{
 type deadPage struct {
 	Topic, Reason, Error string // as they were asked for
 	Now                  time.Time
-	Reasons              []ddqv1.DeadReason
 	Tasks                []*ddqv1.Task
 	Next                 string
 	May                  frame.May
@@ -60,10 +61,62 @@ func (s *section) dead(ctx context.Context, query url.Values) (frame.View, error
 	if err != nil {
 		return frame.View{}, err
 	}
-	return frame.View{Title: "Dead letters of " + frame.Cut(topic), Page: "overview", Body: deadPage{
-		Topic: topic, Reason: query.Get("reason"), Error: query.Get("error"), Now: now, Reasons: reasons,
+	p := deadPage{
+		Topic: topic, Reason: query.Get("reason"), Error: query.Get("error"), Now: now,
 		Tasks: list.GetTasks(), Next: list.GetNextPageToken(), May: frame.Who(ctx).On(topic),
-	}}, nil
+	}
+	return frame.View{Title: "Dead letters of " + frame.Cut(topic), Page: "overview", Body: p.body()}, nil
+}
+
+func (p *deadPage) body() g.Node {
+	return g.Group{
+		h.P(frame.Anchor("Topic "+frame.Cut(p.Topic), "topic", "name", p.Topic)),
+		frame.Filter("dead", frame.Hidden("topic", p.Topic), frame.Choice("Reason", "reason", "any", reasons, p.Reason),
+			frame.Input("Error contains", h.Name("error"), h.Value(p.Error), h.MaxLength("256"), frame.AsTyped())),
+		p.list(),
+	}
+}
+
+// pairs are what the page was asked for.
+func (p *deadPage) pairs() []string {
+	return []string{"topic", p.Topic, "reason", p.Reason, "error", p.Error}
+}
+
+// list is a form with the tasks, some of which may be ticked, and below it one for all of them.
+func (p *deadPage) list() g.Node {
+	if len(p.Tasks) == 0 {
+		return frame.None(p.Next, "dead", p.pairs()...)
+	}
+	heads := g.Group{g.If(p.May.Operate, frame.Heads("tick")), frame.Heads("id", "died", "reason"), frame.NumberHeads("attempts"), frame.Heads("last error")}
+	return g.Group{
+		frame.Post("dead/requeue", h.Class("list"), frame.Hidden(p.pairs()...),
+			frame.Table("Dead letters", "", heads, g.Map(p.Tasks, p.row)),
+			g.If(p.May.Operate, h.P(h.Class("acts"),
+				frame.Button("Requeue those that are ticked", h.Name("which"), h.Value("ticked")),
+				frame.Danger("Delete those that are ticked", h.Name("which"), h.Value("ticked"), h.FormAction(frame.Link("dead/delete")))))),
+		g.If(p.May.Operate, p.all()),
+		frame.More(p.Next, "dead", p.pairs()...),
+	}
+}
+
+func (p *deadPage) row(t *ddqv1.Task) g.Node {
+	return h.Tr(
+		g.If(p.May.Operate, h.Td(h.Label(h.Class("tick"),
+			h.Span(h.Class("hidden"), g.Text("Tick "+frame.Cut(t.GetId()))), h.Input(h.Type("checkbox"), h.Name("id"), h.Value(t.GetId()))))),
+		frame.RowHead(frame.Anchor(frame.Cut(t.GetId()), "task", "topic", p.Topic, "id", t.GetId())),
+		h.Td(frame.Time(t.GetFinishedAt(), p.Now)),
+		frame.Cells(frame.StateText(t.GetDeadReason())),
+		frame.Digits(t.GetRetryCount()),
+		frame.Cells(frame.Cut(t.GetLastError())),
+	)
+}
+
+// all are forms for what the filter matches, also on other pages.
+func (p *deadPage) all() g.Node {
+	which := g.Group{frame.Hidden(p.pairs()...), frame.Hidden("which", "all")}
+	return frame.Fold("All that the filter matches, on every page", h.Class("act"),
+		frame.Post("dead/requeue", which, frame.Button("Requeue all of them")),
+		frame.Post("dead/delete", h.Class("column"), which, frame.Sure("To delete all of them, type the name of the topic"), frame.Danger("Delete all of them")))
 }
 
 // chosen are the dead letters that a form is about: those that were ticked, or with "all" those

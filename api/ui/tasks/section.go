@@ -1,16 +1,11 @@
 package tasks
 
 import (
-	"embed"
-
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
-
-//go:embed templates
-var files embed.FS
 
 // section finds what is on the pages, and does what their forms ask for.
 type section struct {
@@ -22,11 +17,10 @@ type section struct {
 func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn)}
 	return frame.Section{
-		Templates: files,
-		Pages: map[string]frame.Page{
-			"tasks": {Template: "tasks", Make: s.tasks},
-			"task":  {Template: "task", Make: s.task},
-			"dead":  {Template: "dead", Make: s.dead},
+		Pages: map[string]frame.Maker{
+			"tasks": s.tasks,
+			"task":  s.task,
+			"dead":  s.dead,
 		},
 		Actions: map[string]frame.Action{
 			"task/promote":    s.promoteTask,

@@ -29,25 +29,22 @@ type taskPage struct {
 	May      frame.May
 }
 
-// Open reports whether the task is still to be done.
-func (p taskPage) Open() bool { return p.GetFinishedAt() == nil }
+// open reports whether the task is still to be done.
+func (p *taskPage) open() bool { return p.GetFinishedAt() == nil }
 
-// Running reports whether a worker holds it.
-func (p taskPage) Running() bool { return p.GetState() == ddqv1.TaskState_TASK_STATE_RUNNING }
+// running reports whether a worker holds it.
+func (p *taskPage) running() bool { return p.GetState() == ddqv1.TaskState_TASK_STATE_RUNNING }
 
-// Dead reports whether it is a dead letter.
-func (p taskPage) Dead() bool {
+// dead reports whether it is a dead letter.
+func (p *taskPage) dead() bool {
 	return p.GetState() == ddqv1.TaskState_TASK_STATE_DEAD || p.GetState() == ddqv1.TaskState_TASK_STATE_EXPIRED
 }
 
-// Text reports whether the payload can be edited as text. Browsers make ends of lines of their own,
+// text reports whether the payload can be edited as text. Browsers make ends of lines of their own,
 // which editTask takes back: that would change a payload with others.
-func (p taskPage) Text() bool {
+func (p *taskPage) text() bool {
 	return !p.GetMasked() && !p.Payload.Cut && p.Payload.Form != "bytes" && !bytes.ContainsRune(p.GetPayload(), '\r')
 }
-
-// Raw is the payload as it is.
-func (p taskPage) Raw() string { return string(p.GetPayload()) }
 
 // moment is a point of a task's life.
 type moment struct {
@@ -81,9 +78,8 @@ func (s *section) task(ctx context.Context, query url.Values) (frame.View, error
 		return frame.View{}, err
 	}
 	t := r.GetTask()
-	return frame.View{Title: "Task " + frame.Cut(id), Page: "overview", Live: true, Body: taskPage{
-		Task: t, Now: now, Timeline: timeline(t, now), Payload: shown(t.GetPayload()), Result: shown(t.GetResult()), May: frame.Who(ctx).On(t.GetTopic()),
-	}}, nil
+	p := taskPage{Task: t, Now: now, Timeline: timeline(t, now), Payload: shown(t.GetPayload()), Result: shown(t.GetResult()), May: frame.Who(ctx).On(t.GetTopic())}
+	return frame.View{Title: "Task " + frame.Cut(id), Page: "overview", Live: true, Body: p.body()}, nil
 }
 
 // timeline is what happened to a task, and what will, in order.

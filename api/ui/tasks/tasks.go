@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
@@ -23,7 +25,6 @@ var states = []ddqv1.TaskState{
 type tasksPage struct {
 	Topic, State, ID string // as they were asked for
 	Now              time.Time
-	States           []ddqv1.TaskState
 	Tasks            []*ddqv1.Task
 	Next             string
 }
@@ -50,7 +51,38 @@ func (s *section) tasks(ctx context.Context, query url.Values) (frame.View, erro
 	if err != nil {
 		return frame.View{}, err
 	}
-	return frame.View{Title: "Tasks of " + frame.Cut(topic), Page: "overview", Body: tasksPage{
-		Topic: topic, State: query.Get("state"), ID: query.Get("id"), Now: now, States: states, Tasks: list.GetTasks(), Next: list.GetNextPageToken(),
-	}}, nil
+	p := tasksPage{Topic: topic, State: query.Get("state"), ID: query.Get("id"), Now: now, Tasks: list.GetTasks(), Next: list.GetNextPageToken()}
+	return frame.View{Title: "Tasks of " + frame.Cut(topic), Page: "overview", Body: p.body()}, nil
+}
+
+func (p *tasksPage) body() g.Node {
+	return g.Group{
+		frame.Filter("tasks", frame.Hidden("topic", p.Topic), frame.Choice("State", "state", "alive", states, p.State),
+			frame.Input("Id begins with", h.Name("id"), h.Value(p.ID), h.MaxLength("128"), frame.AsTyped())),
+		h.P(frame.Anchor("Topic "+frame.Cut(p.Topic), "topic", "name", p.Topic)),
+		p.table(),
+	}
+}
+
+func (p *tasksPage) table() g.Node {
+	pairs := []string{"topic", p.Topic, "state", p.State, "id", p.ID}
+	if len(p.Tasks) == 0 {
+		return frame.None(p.Next, "tasks", pairs...)
+	}
+	return g.Group{
+		frame.Table("Tasks", "Tasks; those that are pending in order of their due times within a shard",
+			g.Group{frame.Heads("id", "state", "due"), frame.NumberHeads("attempts"), frame.Heads("last error")}, g.Map(p.Tasks, p.row)),
+		frame.More(p.Next, "tasks", pairs...),
+	}
+}
+
+func (p *tasksPage) row(t *ddqv1.Task) g.Node {
+	due := t.GetExecuteTime()
+	return h.Tr(
+		frame.RowHead(frame.Anchor(frame.Cut(t.GetId()), "task", "topic", p.Topic, "id", t.GetId())),
+		frame.Cells(frame.StateText(t.GetState())),
+		h.Td(h.Time(h.DateTime(frame.InstantText(due)), h.Title(frame.InstantText(due)), g.Text(frame.AwayText(due, p.Now)))),
+		frame.Digits(t.GetRetryCount()),
+		frame.Cells(frame.Cut(t.GetLastError())),
+	)
 }

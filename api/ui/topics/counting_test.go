@@ -48,10 +48,7 @@ func (nobody) On() bool { return false }
 func TestATopicWithTooMuchToCountSlowsNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &busy{asked: make(map[string]int)}
-		u, err := frame.New(conn, nobody{}, slog.New(slog.DiscardHandler), New(conn))
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := frame.New(conn, nobody{}, slog.New(slog.DiscardHandler), New(conn))
 		look := func() time.Duration {
 			began, w := time.Now(), httptest.NewRecorder()
 			u.ServeHTTP(w, httptest.NewRequest(http.MethodGet, frame.Prefix, nil))

@@ -1,16 +1,11 @@
 package topics
 
 import (
-	"embed"
-
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
-
-//go:embed templates
-var files embed.FS
 
 // section finds what is on the pages, and does what their forms ask for.
 type section struct {
@@ -23,10 +18,9 @@ type section struct {
 func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), crowded: newCrowded()}
 	return frame.Section{
-		Templates: files,
-		Pages: map[string]frame.Page{
-			"{$}":   {Template: "overview", Make: s.overview},
-			"topic": {Template: "topic", Make: s.topic},
+		Pages: map[string]frame.Maker{
+			"{$}":   s.overview,
+			"topic": s.topic,
 		},
 		Actions: map[string]frame.Action{
 			"topic/create":    s.createTopic,

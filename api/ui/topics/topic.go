@@ -2,10 +2,13 @@ package topics
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
@@ -41,5 +44,97 @@ func (s *section) topic(ctx context.Context, query url.Values) (frame.View, erro
 		return frame.View{}, err
 	}
 	p.Policy = protojson.MarshalOptions{Multiline: true, Indent: "  ", UseProtoNames: true}.Format(about.GetTopic().GetPolicy())
-	return frame.View{Title: "Topic " + frame.Cut(name), Page: "overview", Live: true, Body: p}, nil
+	return frame.View{Title: "Topic " + frame.Cut(name), Page: "overview", Live: true, Body: p.body()}, nil
+}
+
+func (p *topicPage) body() g.Node {
+	t := p.GetTopic()
+	return g.Group{
+		p.stopped(),
+		p.figures(),
+		p.pictures(),
+		p.links(),
+		g.If(p.May.Operate, p.acts()),
+		h.H2(g.Text("Policy "), frame.Quiet(fmt.Sprint("version ", t.GetVersion()))),
+		h.Pre(g.Text(p.Policy)),
+		g.If(p.May.Operate, frame.Fold("Change the policy", h.Class("act"), frame.Post("topic/configure", h.Class("column"),
+			frame.Hidden("name", t.GetName(), "version", fmt.Sprint(t.GetVersion())), p.policy(), frame.Button("Change it")))),
+		g.If(p.May.Admin, frame.Fold("Purge or delete", h.Class("act"), p.purge(), p.remove())),
+	}
+}
+
+// stopped warns of a topic that does not give or take tasks.
+func (p *topicPage) stopped() g.Node {
+	var text string
+	if p.GetTopic().GetDeliveryPaused() {
+		text += "Delivery is paused. "
+	}
+	if p.GetTopic().GetEnqueuePaused() {
+		text += "It takes no tasks."
+	}
+	return g.If(text != "", frame.Warning(text))
+}
+
+func (p *topicPage) figures() g.Node {
+	figure := func(state string, n int64) g.Node {
+		return frame.Figure(state, frame.Anchor(frame.CountText(n), "tasks", "topic", p.GetTopic().GetName(), "state", state))
+	}
+	d := p.GetDepth()
+	return frame.Figures(
+		figure("scheduled", d.GetScheduled()), figure("ready", d.GetReady()), figure("running", d.GetRunning()), figure("done", d.GetDone()),
+		frame.Figure("dead", frame.Anchor(frame.CountText(d.GetDead()), "dead", "topic", p.GetTopic().GetName())),
+		frame.Figure("workers here", g.Text(fmt.Sprint(p.GetSubscriptions()))),
+	)
+}
+
+func (p *topicPage) pictures() g.Node {
+	if p.Minute == nil {
+		return g.Group{h.P(h.Class("quiet"), g.Text("Too much is due soon to be counted here.")), p.Hour.Picture()}
+	}
+	return g.Group{p.Minute.Picture(), p.Hour.Picture()}
+}
+
+func (p *topicPage) links() g.Node {
+	var all g.Group
+	for _, to := range []string{"tasks", "dead", "schedules", "workflows", "shards"} {
+		if len(all) > 0 {
+			all = append(all, g.Text(" · "))
+		}
+		text := "Its " + to
+		if to == "dead" {
+			text = "Its dead letters"
+		}
+		all = append(all, frame.Anchor(text, to, "topic", p.GetTopic().GetName()))
+	}
+	return h.P(all)
+}
+
+// acts are what stops a topic, and what lets it go on.
+func (p *topicPage) acts() g.Node {
+	t := p.GetTopic()
+	name, delivery, enqueue := frame.Hidden("name", t.GetName()), frame.Hidden("delivery", "1"), frame.Hidden("enqueue", "1")
+	return h.Div(h.Class("acts"),
+		g.If(t.GetDeliveryPaused() || t.GetEnqueuePaused(), frame.Post("topic/resume", h.Class("filter"), name,
+			frame.Input("Full speed after", h.Name("ramp"), h.Value("0s"), g.Attr("size", "5"), h.MaxLength("20"), h.AutoComplete("off")), frame.Button("Resume"))),
+		g.If(!t.GetDeliveryPaused(), frame.Post("topic/pause", name, delivery, g.If(t.GetEnqueuePaused(), enqueue), frame.Button("Pause delivery", h.Class("plain")))),
+		g.If(!t.GetEnqueuePaused(), frame.Post("topic/pause", name, enqueue, g.If(t.GetDeliveryPaused(), delivery), frame.Button("Take no tasks", h.Class("plain")))),
+	)
+}
+
+func (p *topicPage) policy() g.Node {
+	return h.Label(
+		g.Text("As JSON; what is left out stays as it is, and shards are changed with "), h.Code(g.Text("ddq topic reshard")), g.Text(" "),
+		frame.TextArea("policy", "16", p.Policy),
+	)
+}
+
+func (p *topicPage) purge() g.Node {
+	return frame.Post("topic/purge", h.Class("column"), frame.Hidden("name", p.GetTopic().GetName()),
+		frame.Sure("To delete all tasks that no worker holds, type the name of the topic"), frame.Danger("Purge"))
+}
+
+func (p *topicPage) remove() g.Node {
+	return frame.Post("topic/delete", h.Class("column"), frame.Hidden("name", p.GetTopic().GetName()),
+		frame.Sure("To delete the topic, type its name"),
+		h.Label(h.Class("tick"), h.Input(h.Type("checkbox"), h.Name("force"), h.Value("1")), g.Text(" and its tasks")), frame.Danger("Delete"))
 }

@@ -3,8 +3,9 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
@@ -42,22 +43,22 @@ func newGraph(steps []*ddqv1.StepStatus) *graph {
 	if len(order) == 0 || len(order) > stepsDrawn {
 		return nil
 	}
-	g, rows, at := new(graph), map[int]int{}, map[string]box{}
+	drawn, rows, at := new(graph), map[int]int{}, map[string]box{}
 	for _, name := range order {
 		level := nodes[name].level(nodes)
 		b := nodes[name].box(level, rows[level])
 		rows[level]++
-		at[name], g.Boxes = b, append(g.Boxes, b)
-		g.Width, g.Height = max(g.Width, b.X+stepWidth+1), max(g.Height, b.Y+stepHeight+1)
+		at[name], drawn.Boxes = b, append(drawn.Boxes, b)
+		drawn.Width, drawn.Height = max(drawn.Width, b.X+stepWidth+1), max(drawn.Height, b.Y+stepHeight+1)
 	}
 	for _, name := range order {
 		for _, before := range nodes[name].after {
 			if from, ok := at[before]; ok {
-				g.Lines = append(g.Lines, line(from, at[name]))
+				drawn.Lines = append(drawn.Lines, line(from, at[name]))
 			}
 		}
 	}
-	return g
+	return drawn
 }
 
 // node is a step with all its copies.
@@ -148,67 +149,29 @@ func line(from, to box) string {
 	return fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, half, y, half, y2, x2, y2)
 }
 
-// endedSteps are the names of steps of which every copy is over.
-func endedSteps(steps []*ddqv1.StepStatus) map[string]bool {
-	ended := make(map[string]bool)
-	for _, s := range steps {
-		over := s.GetState() != ddqv1.StepState_STEP_STATE_WAITING && s.GetState() != ddqv1.StepState_STEP_STATE_MADE
-		if was, seen := ended[s.GetName()]; seen {
-			over = over && was
-		}
-		ended[s.GetName()] = over
+// picture is the graph as it is drawn; nothing of none.
+func (p *graph) picture() g.Node {
+	if p == nil {
+		return nil
 	}
-	return ended
+	picture := g.Group{
+		h.Class("graph"), frame.Measure("width", p.Width), frame.Measure("height", p.Height), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", p.Width, p.Height)),
+		h.Role("img"), h.Aria("label", "The steps, each to the right of those that it waits for; the table below says the same"),
+		g.Map(p.Lines, func(line string) g.Node { return g.El("path", g.Attr("d", line)) }),
+		g.Map(p.Boxes, box.shape),
+	}
+	return g.Group{
+		h.H2(g.Text("Graph")),
+		h.Div(h.Class("wide"), h.Role("region"), h.Aria("label", "Graph"), h.TabIndex("0"), g.El("svg", picture)),
+	}
 }
 
-// why says what a step waits for, or why it ended as it did.
-func why(s *ddqv1.StepStatus, ended map[string]bool, paused bool, now time.Time) string {
-	switch s.GetState() {
-	case ddqv1.StepState_STEP_STATE_WAITING:
-		return whyWaiting(s, ended, paused)
-	case ddqv1.StepState_STEP_STATE_MADE:
-		return whyOpen(s, now)
-	}
-	text := frame.StateText(s.GetReason())
-	if b := s.GetBecauseOf(); b != "" {
-		text += " because of " + frame.Cut(b)
-	}
-	if e := s.GetError(); e != "" {
-		text += ": " + frame.Cut(e)
-	}
-	return strings.TrimPrefix(text, ": ")
-}
-
-func whyWaiting(s *ddqv1.StepStatus, ended map[string]bool, paused bool) string {
-	var open []string
-	for _, a := range s.GetAfter() {
-		if over, known := ended[a.GetStep()]; known && !over {
-			open = append(open, a.GetStep())
-		}
-	}
-	switch {
-	case len(open) > 0:
-		return "waits for " + strings.Join(open, ", ")
-	case paused:
-		return "the workflow is paused"
-	case s.GetCopy() > 0:
-		return "waits for its turn among its copies"
-	}
-	return "is about to be made"
-}
-
-func whyOpen(s *ddqv1.StepStatus, now time.Time) string {
-	switch {
-	case s.GetSignal() != "" && s.GetUntil() != nil:
-		return "waits for signal " + s.GetSignal() + ", at most until " + frame.AwayText(s.GetUntil(), now)
-	case s.GetSignal() != "":
-		return "waits for signal " + s.GetSignal()
-	case s.GetKind() == ddqv1.StepKind_STEP_KIND_WAIT:
-		return "is over " + frame.AwayText(s.GetUntil(), now)
-	case s.GetKind() == ddqv1.StepKind_STEP_KIND_CHILD:
-		return "its child is open"
-	case s.GetBegunAt() != nil:
-		return "its task began " + frame.AwayText(s.GetBegunAt(), now)
-	}
-	return "its task waits for a worker or its due time"
+func (b box) shape() g.Node {
+	m := frame.Measure
+	return g.El("g", h.Class("step "+b.State),
+		g.El("title", g.Text(b.Name+": "+b.State)),
+		g.El("rect", m("x", b.X), m("y", b.Y), m("width", b.Width), m("height", b.Height), m("rx", b.Round)),
+		g.El("text", m("x", b.TextX), m("y", b.NameY), g.Text(b.Short)),
+		g.El("text", m("x", b.TextX), m("y", b.HowY), h.Class("how"), g.Text(b.State)),
+	)
 }

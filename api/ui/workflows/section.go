@@ -1,16 +1,11 @@
 package workflows
 
 import (
-	"embed"
-
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
-
-//go:embed templates
-var files embed.FS
 
 // section finds what is on the pages, and does what their forms ask for.
 type section struct {
@@ -22,10 +17,9 @@ type section struct {
 func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{admin: ddqv1.NewAdminServiceClient(conn), workflows: ddqv1.NewWorkflowServiceClient(conn)}
 	return frame.Section{
-		Templates: files,
-		Pages: map[string]frame.Page{
-			"workflows": {Template: "workflows", Make: s.workflowList},
-			"workflow":  {Template: "workflow", Make: s.workflow},
+		Pages: map[string]frame.Maker{
+			"workflows": s.workflowList,
+			"workflow":  s.workflow,
 		},
 		Actions: map[string]frame.Action{
 			"workflow/cancel": s.cancelWorkflow,

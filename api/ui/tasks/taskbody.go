@@ -1,0 +1,124 @@
+package tasks
+
+import (
+	"fmt"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+func (p *taskPage) body() g.Node {
+	return g.Group{
+		h.P(frame.Anchor("Topic "+frame.Cut(p.GetTopic()), "topic", "name", p.GetTopic())),
+		p.figures(),
+		p.acts(),
+		h.H2(g.Text("Timeline")),
+		h.Ol(h.Class("timeline"), g.Map(p.Timeline, p.moment)),
+		p.payload(),
+		p.result(),
+		h.H2(g.Text("More")),
+		p.facts(),
+	}
+}
+
+func (p *taskPage) figures() g.Node {
+	state := frame.StateText(p.GetState())
+	if what := frame.StateText(p.GetWaitingFor()); what != "" {
+		state += ", waits for " + what
+	}
+	return frame.Figures(
+		frame.Figure("state", g.Text(state)),
+		frame.Figure("due", frame.Time(p.GetExecuteTime(), p.Now)),
+		frame.Figure("attempts before", g.Text(fmt.Sprintf("%d of %d retries", p.GetRetryCount(), p.GetMaxRetries()))),
+		frame.Figure("priority", g.Text(fmt.Sprint(p.GetPriority()))),
+	)
+}
+
+// form is one about the task; readTaskForm reads it.
+func (p *taskPage) form(path string, inside ...g.Node) g.Node {
+	return frame.Post(path, frame.Hidden("topic", p.GetTopic(), "id", p.GetId(), "version", fmt.Sprint(p.GetVersion())), g.Group(inside))
+}
+
+// acts are what can be done to the task, by who looks.
+func (p *taskPage) acts() g.Node {
+	var all g.Group
+	switch {
+	case !p.May.Enqueue || !p.open():
+	case p.running():
+		all = g.Group{frame.Fold("Cancel", p.form("task/cancel", frame.Danger("Ask its worker to stop")))}
+	default:
+		all = g.Group{
+			p.form("task/promote", frame.Button("Run now")),
+			frame.Fold("Reschedule", p.form("task/reschedule", h.Class("filter"),
+				frame.Input("Due in", h.Name("delay"), h.Required(), h.Value("15m"), g.Attr("size", "8"), h.MaxLength("40"), h.AutoComplete("off")), frame.Button("Reschedule"))),
+			frame.Fold("Edit", p.edit()),
+			frame.Fold("Delete", p.form("task/delete", frame.Danger("Delete the task"))),
+		}
+	}
+	return h.Div(h.Class("acts"), all, g.If(p.May.Operate && p.dead(), p.form("task/requeue", frame.Button("Retry"))))
+}
+
+func (p *taskPage) edit() g.Node {
+	return p.form("task/edit", h.Class("column"),
+		g.Iff(p.text(), func() g.Node {
+			return h.Label(g.Text("Payload "), frame.TextArea("payload", "8", string(p.GetPayload())))
+		}),
+		frame.Input("Retries", h.Name("max_retries"), h.Type("number"), h.Min("0"), h.Max("1000"), h.Required(), h.Value(fmt.Sprint(p.GetMaxRetries()))),
+		frame.Input("Priority", h.Name("priority"), h.Type("number"), h.Required(), h.Value(fmt.Sprint(p.GetPriority()))),
+		frame.Button("Save"))
+}
+
+func (p *taskPage) moment(m moment) g.Node {
+	when := frame.InstantText(m.At)
+	if m.At != nil {
+		when += ", " + frame.AwayText(m.At, p.Now)
+	}
+	return h.Li(g.If(m.Ahead, h.Class("ahead")),
+		h.Strong(g.Text(m.What)),
+		g.If(m.Late != 0, g.Group{g.Text(" "), h.Span(g.Text(frame.SpanText(m.Late.Milliseconds()) + " late"))}),
+		g.If(m.Who != "", g.Group{g.Text(" "), h.Span(g.Text(frame.Cut(m.Who)))}),
+		h.Time(h.Class("quiet"), g.Text(when)),
+		g.If(m.Error != "", h.Span(h.Class("bad"), g.Text(frame.Cut(m.Error)))),
+	)
+}
+
+func (p *taskPage) payload() g.Node {
+	about := fmt.Sprintf("%d bytes, %s", p.Payload.Size, p.Payload.Form)
+	switch {
+	case p.GetMasked():
+		about = "you may not see it"
+	case p.Payload.Cut:
+		about += ", the beginning"
+	}
+	return g.Group{h.H2(g.Text("Payload "), frame.Quiet(about)), g.If(p.Payload.Text != "", h.Pre(g.Text(p.Payload.Text)))}
+}
+
+func (p *taskPage) result() g.Node {
+	if p.Result.Text == "" {
+		return nil
+	}
+	return g.Group{
+		h.H2(g.Text("Result "), frame.Quiet(fmt.Sprintf("%d bytes, %s", p.Result.Size, p.Result.Form))),
+		h.Pre(g.Text(p.Result.Text)),
+	}
+}
+
+func (p *taskPage) facts() g.Node {
+	var attributes g.Group
+	for _, a := range p.GetAttributes() {
+		attributes = append(attributes, frame.Fact(frame.Cut(a.GetKey()), g.Text(frame.Cut(a.GetValue()))))
+	}
+	return frame.Facts(attributes,
+		frame.FactIf("ordering key", p.GetOrderingKey()),
+		frame.FactIf("fairness key", p.GetFairnessKey()),
+		frame.FactIf("rate key", p.GetRateKey()),
+		frame.FactIf("concurrency key", p.GetConcurrencyKey()),
+		frame.FactIf("idempotency key", p.GetIdempotencyKey()),
+		frame.FactIf("schedule", p.GetSchedule()),
+		frame.FactIf("recipient", p.GetRecipient()),
+		frame.FactIf("expires", frame.InstantText(p.GetExpireTime())),
+		frame.Fact("version", g.Text(fmt.Sprint(p.GetVersion()))),
+	)
+}
