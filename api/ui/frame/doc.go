@@ -1,8 +1,10 @@
 // Package frame is what all pages for people have in common: who looks at them and how they log in,
-// the layout with its style and script, how forms are answered, and the words for times and states.
+// the document with its style and script, how forms are answered, the parts that pages are made of,
+// and the words for times and states.
 //
-//	request ─▶ within: who is it? ─▶ page or action of a section ─▶ layout
+//	request ─▶ within: who is it? ─▶ page or action of a section ─▶ document
 //	               └ nobody: login with a token
 //
-// Sections bring the pages. The only state is how many wrong tokens came.
+// Sections bring the pages. Texts and attributes are escaped when they are written, and links and forms
+// lead to paths of Link only: whatever others wrote is text. The only state is how many wrong tokens came.
 package frame
