@@ -109,8 +109,11 @@ func (r *rig) check(path string, page *html.Node) (links []string) {
 			ids[id] = true
 		}
 		for _, a := range n.Attr {
-			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || strings.HasPrefix(strings.TrimSpace(strings.ToLower(a.Val)), "javascript:") {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" {
 				r.Errorf("%s: <%s %s=%q>", path, n.Data, a.Key, a.Val)
+			}
+			if leads := a.Key == "href" || a.Key == "src" || a.Key == "action" || a.Key == "formaction"; leads && !strings.HasPrefix(a.Val, ui.Prefix) && a.Val != "#main" {
+				r.Errorf("%s: <%s %s=%q> leads elsewhere", path, n.Data, a.Key, a.Val)
 			}
 		}
 		switch n.Data {

@@ -1,0 +1,125 @@
+package ui_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+// whatever is a server that answers every call with anything that the wire allows; the same to the
+// same call.
+type whatever struct {
+	grpc.ClientConnInterface
+	seed uint64
+}
+
+func (w whatever) Invoke(_ context.Context, method string, _, response any, _ ...grpc.CallOption) error {
+	h := fnv.New64a()
+	fmt.Fprint(h, method)
+	r := rand.New(rand.NewPCG(w.seed, h.Sum64())) //nolint:gosec // it is to be repeated
+	fill(r, response.(proto.Message).ProtoReflect(), 0)
+	switch m := response.(type) {
+	case *ddqv1.WhoAmIResponse:
+		m.Grants = []*ddqv1.Grant{{Verbs: []string{"read", "enqueue", "operate", "admin"}[:r.IntN(5)], Namespace: "*", Topics: "*"}}
+	case *ddqv1.DueHistogramResponse:
+		m.Counts = []int64{0, r.Int64N(1000), 1}
+	}
+	return nil
+}
+
+// fill sets three of four fields of a message.
+func fill(r *rand.Rand, m protoreflect.Message, depth int) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		switch {
+		case f.IsMap() || depth > 5 || r.IntN(4) == 0:
+		case f.IsList() && f.Message() != nil:
+			for range r.IntN(4) {
+				fill(r, m.Mutable(f).List().AppendMutable().Message(), depth+1)
+			}
+		case f.IsList():
+			for range r.IntN(4) {
+				m.Mutable(f).List().Append(value(r, f))
+			}
+		case f.Message() != nil:
+			fill(r, m.Mutable(f).Message(), depth+1)
+		default:
+			m.Set(f, value(r, f))
+		}
+	}
+}
+
+func value(r *rand.Rand, f protoreflect.FieldDescriptor) protoreflect.Value {
+	n := []int64{0, 1, 2, 999, 61_000, 1_234_567_890, -5}[r.IntN(7)]
+	switch f.Kind() {
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(someText(r))
+	case protoreflect.BytesKind:
+		return protoreflect.ValueOfBytes([]byte(someText(r)))
+	case protoreflect.EnumKind:
+		all := f.Enum().Values()
+		return protoreflect.ValueOfEnum(all.Get(r.IntN(all.Len())).Number())
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(n > 1)
+	case protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(int32(n)) //nolint:gosec // they are small
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(n)
+	}
+	return f.Default()
+}
+
+func someText(r *rand.Rand) string {
+	if r.IntN(2) == 0 {
+		return []string{"", "mail", `{"a": [1]}`, "\xff", "\nx\r\n"}[r.IntN(5)]
+	}
+	return hostile[r.IntN(len(hostile))]
+}
+
+// nobody has to log in.
+type nobody struct{ frame.Logins }
+
+func (nobody) On() bool { return false }
+
+// TestPagesStandAnyAnswer: every page keeps to what pages keep to, whatever the server has of what is
+// on it, and whatever others wrote there.
+func TestPagesStandAnyAnswer(t *testing.T) {
+	for seed := range uint64(25) {
+		pages := ui.New(whatever{seed: seed}, nobody{}, slog.New(slog.DiscardHandler))
+		text := url.QueryEscape(hostile[int(seed)%len(hostile)]) //nolint:gosec // it is small
+		for _, path := range []string{
+			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text,
+			"schedules?topic=" + text, "schedule?topic=mail&name=" + text, "workflows?topic=" + text, "workflow?id=" + text, "nodes", "shards?drain=" + text + "&topic=" + text, "settings",
+		} {
+			w := httptest.NewRecorder()
+			pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, ui.Prefix+path, nil))
+			page, err := html.Parse(strings.NewReader(w.Body.String()))
+			if err != nil || w.Code != http.StatusOK {
+				t.Fatalf("seed %d, %s: %d, %v\n%s", seed, path, w.Code, err, w.Body)
+			}
+			(&rig{T: t}).check(path, page)
+			for _, n := range elements(page) {
+				if n.Data == "img" || n.Data == "script" && attr(n, "src") != "/ui/static/ui.js" {
+					t.Errorf("seed %d, %s: <%s> of a text", seed, path, n.Data)
+				}
+			}
+		}
+	}
+}
