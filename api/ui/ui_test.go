@@ -272,6 +272,34 @@ func TestHostileTextsAreText(t *testing.T) {
 	}
 }
 
+// What a page loads is there: its style, its script and its icon.
+func TestFilesOfPagesAreThere(t *testing.T) {
+	r := start(t)
+	page, _ := r.get(http.StatusOK, "/ui/")
+	var files []string
+	for _, n := range elements(page) {
+		switch n.Data {
+		case "link":
+			files = append(files, attr(n, "href"))
+		case "script":
+			files = append(files, attr(n, "src"))
+		}
+	}
+	if len(files) != 3 {
+		t.Errorf("files %q", files)
+	}
+	for _, path := range files {
+		reply, err := http.Get(r.base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Body.Close()
+		if reply.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, reply.Status)
+		}
+	}
+}
+
 func TestPagesThatAreNone(t *testing.T) {
 	r := start(t)
 	for path, code := range map[string]int{
