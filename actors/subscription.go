@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/ddq-io/ddq/actors/fleet"
@@ -94,6 +95,9 @@ func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 		}
 		r.Pending(n, stamp.Seq, made...)
 	}
+	if slices.ContainsFunc(c.Send, func(p store.Parcel) bool { return p.Topic != "" }) {
+		r.ParcelsSent(n)
+	}
 	r.CellsChanged(n)
 }
 
@@ -124,9 +128,22 @@ func (s *Topics) tellPending(at store.Shard, seq int64, tasks ...store.Entry) {
 	}
 }
 
+// tellCommitted tells the shard of any topic of a commit, and the workers of the holds that it asks to
+// end.
+func (s *Topics) tellCommitted(at store.Shard, c *store.Commit, stamp store.Stamp, asked []fleet.EndedHold) {
+	ref, open := s.Opened(at.Topic)
+	if !open {
+		return
+	}
+	ref.Committed(at.N, c, stamp)
+	if len(asked) > 0 {
+		ref.Cancelled(at, asked...)
+	}
+}
+
 // topicOf returns what a topic is, as Open does.
-func (s *Topics) topicOf(ctx context.Context, name string) (*store.Topic, *problem.Error) {
-	ref, err := s.Open(ctx, name, true)
+func (s *Topics) topicOf(ctx context.Context, name string, create bool) (*store.Topic, *problem.Error) {
+	ref, err := s.Open(ctx, name, create)
 	if err != nil {
 		return nil, err
 	}

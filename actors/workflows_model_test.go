@@ -33,6 +33,9 @@ func fails(of *store.StepOf) bool {
 	return !of.Undo && of.Try == 1 && of.Copy == 0 && drawn(6, of.Workflow, of.Name, of.Copy) == 0
 }
 
+// otherTopic has the tasks of some steps.
+const otherTopic = "away"
+
 // drawFlow is a graph whose end follows from which of its tasks fail, in whatever order they end.
 func drawFlow(id string) *graph.Definition {
 	d := &graph.Definition{Failure: graph.CarryOn, Undo: drawn(3, id, "undo") == 0, Retention: 24 * time.Hour}
@@ -58,6 +61,11 @@ func drawFlow(id string) *graph.Definition {
 			s.IgnoreFailure = true
 		case 4:
 			s.Undo = s.Task
+		}
+		if s.Task != nil && drawn(3, id, i, "topic") == 0 {
+			there := *s.Task
+			there.Topic = otherTopic
+			s.Task = &there
 		}
 		d.Steps = append(d.Steps, s)
 	}
@@ -131,11 +139,9 @@ func (w *striver) Deliver(ds []subscription.Delivery) bool {
 func TestWorkflowsGoAsTheirModels(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, fleet *servicetest.Fleet) {
 		a := fleet.Nodes["a"].Sys
-		if _, err := a.Node().Topics().Create(t.Context(), longVisible(a)); err != nil {
-			t.Fatal(err)
-		}
+		createBoth(t, a)
 		f := flowsOf(t, a.Node())
-		w := startStriver(t, a)
+		w, other := startStriver(t, a, "mail"), startStriver(t, a, otherTopic)
 		flips := flipOwners(fleet)
 		ids := f.submitMany(*modelWorkflows)
 		f.signalAll(ids)
@@ -155,18 +161,31 @@ func TestWorkflowsGoAsTheirModels(t *testing.T) {
 		}
 		close(flips)
 		w.stop()
+		other.stop()
 		if s := f.stats(); s.Parcels > 0 || s.Pending > 0 {
 			t.Errorf("in the end there is %+v", s)
 		}
-		t.Logf("%d workflows, %d tasks", len(ids), len(w.tries))
+		t.Logf("%d workflows, %d tasks, and %d in another topic", len(ids), len(w.tries), len(other.tries))
 	})
 }
 
-func startStriver(t *testing.T, s *service.Service) *striver {
+// createBoth creates the topic of the workflows and the other one.
+func createBoth(t *testing.T, s *service.Service) {
+	t.Helper()
+	for _, name := range []string{"mail", otherTopic} {
+		topic := longVisible(s)
+		topic.Name = name
+		if _, err := s.Node().Topics().Create(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func startStriver(t *testing.T, s *service.Service, topic string) *striver {
 	t.Helper()
 	w := &striver{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, tries: map[string]string{}}
 	var err error
-	if w.sub, err = s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, w); err != nil {
+	if w.sub, err = s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: topic, Worker: "w"}, w); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.sub.Grant(10_000); err != nil {
@@ -273,11 +292,9 @@ func (f *flows) compareAll(ids []string) {
 func TestWorkflowsGoOnInSealedShards(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, fleet *servicetest.Fleet) {
 		a := fleet.Nodes["a"]
-		if _, err := a.Sys.Node().Topics().Create(t.Context(), longVisible(a.Sys)); err != nil {
-			t.Fatal(err)
-		}
+		createBoth(t, a.Sys)
 		f := flowsOf(t, a.Sys.Node())
-		w := startStriver(t, a.Sys)
+		w, other := startStriver(t, a.Sys, "mail"), startStriver(t, a.Sys, otherTopic)
 		ids := f.submitMany(100)
 		for i := range 20 {
 			id := fmt.Sprintf("parent%d", i)
@@ -289,6 +306,7 @@ func TestWorkflowsGoOnInSealedShards(t *testing.T) {
 			}})
 			ids = append(ids, id, "late"+id)
 		}
+		fleet.Reshard(a, otherTopic, 5)
 		topic := fleet.Reshard(a, "mail", 5)
 		f.topic = &topic
 		f.signalAll(ids[:100])
@@ -300,5 +318,6 @@ func TestWorkflowsGoOnInSealedShards(t *testing.T) {
 			}
 		}
 		w.stop()
+		other.stop()
 	})
 }

@@ -28,12 +28,7 @@ func (n flowNode) Committed(ctx context.Context, s store.Shard, c *store.Commit,
 	if err != nil {
 		return
 	}
-	var made []store.Entry
-	for _, t := range c.Adds {
-		made = append(made, store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits})
-	}
-	ref.Pending(s.N, stamp.Seq, made...)
-	ref.CellsChanged(s.N)
+	ref.Committed(s.N, c, stamp)
 }
 
 // flows are the workflows of the topic mail, as any node sees them.

@@ -12,6 +12,8 @@ const (
 	CellCalendar = 'c'
 	CellTask     = 'e' // no cell: a parcel with a task has its id for an address
 	CellRefused  = 'u' // a task that could not be delivered
+	CellHome     = 'h' // no cell: the task of a step tells a workflow of another topic
+	CellAsk      = 'k' // no cell: a parcel asks the task of that id to end
 )
 
 // MaxCellKey is how long the key of a cell may be.

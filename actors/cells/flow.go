@@ -2,6 +2,7 @@ package cells
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/workflow"
@@ -102,7 +103,7 @@ func (l *look) stepFlow(ctx context.Context, f *flow, at *access.Loaded) (flowSt
 	}
 	now := l.Now()
 	step.before, step.taken = at.Workflow, at.Workflow.Taken
-	step.after, step.out = workflow.Take(at.Workflow, f.parcels, f.lost, workflow.Env{Now: now, Retention: l.Topic.Workflows.Retention, Avoid: f.avoid})
+	step.after, step.out = workflow.Take(at.Workflow, f.parcels, f.lost, workflow.Env{Now: now, Topic: l.ID.Topic, Retention: l.Topic.Workflows.Retention, Avoid: f.avoid})
 	values, err := access.Values(ctx, l.Store, l.ID, step.after, workflow.Wants(step.after, &step.out))
 	if err != nil {
 		return step, err
@@ -184,6 +185,7 @@ func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 		l.out.Removed = append(l.out.Removed, r.ID)
 	}
 	l.findCancelled(ctx, s.commit.Cancels)
+	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })
 	l.countFlow(s)
 }
 

@@ -84,12 +84,13 @@ func (l flowCheck) lostEnds(ctx context.Context, header store.Cell) ([]workflow.
 	if err != nil || loaded[0].Err != nil {
 		return nil, err
 	}
-	ids := loaded[0].Workflow.OpenTasks()
-	if len(ids) == 0 {
-		return nil, nil
+	here, away := loaded[0].Workflow.OpenTasks()
+	lost, err := l.lostAway(ctx, header.ID, away)
+	if err != nil || len(here) == 0 {
+		return lost, err
 	}
-	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
-	return workflow.LostEnds(found, l.Now()), err
+	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, here)
+	return append(lost, workflow.LostEnds(found, l.Now())...), err
 }
 
 // parcelWaits reports whether something is told to a cell that it has not taken yet, or may be:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -34,6 +35,7 @@ type look struct {
 	looks   []schedule.Look
 	walks   []schedule.Look       // those at walks
 	flows   []*flow               // those at workflows
+	home    []store.Parcel        // ends for workflows of other topics
 	waits   map[store.CellID]bool // those whose cells have not taken them
 	gone    map[store.CellID]bool // parcels are for cells that are not there
 	refused bool
@@ -49,6 +51,9 @@ func (l *look) run(ctx context.Context) *Outcome {
 	}
 	if l.out.Err == nil {
 		l.out.Err = l.takeFlows(ctx)
+	}
+	if l.out.Err == nil {
+		l.out.Err = l.sendHome(ctx)
 	}
 	if l.out.Err == nil {
 		l.out.Err = l.takeWalks(ctx)
@@ -113,8 +118,14 @@ func (l *look) readCells(ctx context.Context) error {
 			at[id], ids = len(ids), append(ids, id)
 		}
 	}
+	l.waits, l.gone = make(map[store.CellID]bool), make(map[store.CellID]bool)
 	for i := range l.parcels {
-		add(l.parcels[i].To)
+		p := &l.parcels[i]
+		if workflow.GoesHome(p) {
+			l.home, l.waits[p.To] = append(l.home, *p), true
+			continue
+		}
+		add(p.To)
 	}
 	for _, w := range l.wakes {
 		add(w.ID)
@@ -126,7 +137,6 @@ func (l *look) readCells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.waits, l.gone = make(map[store.CellID]bool), make(map[store.CellID]bool)
 	for _, id := range ids {
 		l.waits[id] = true
 	}
@@ -134,7 +144,7 @@ func (l *look) readCells(ctx context.Context) error {
 		l.looks = append(l.looks, schedule.Look{Cell: c, Topic: l.Topic})
 	}
 	for _, p := range l.parcels {
-		if i := at[p.To]; i < len(cells) {
+		if i, taken := at[p.To]; taken && i < len(cells) {
 			l.looks[i].Parcels = append(l.looks[i].Parcels, p)
 		}
 	}

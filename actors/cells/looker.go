@@ -21,6 +21,7 @@ type Shard struct {
 	Tasks       Tasks
 	Counts      func(ctx context.Context, shards []store.Shard) ([]store.Stats, error)  // of any number of shards
 	Calendars   func(ctx context.Context) (schedule.Calendars, error)                   // that the node knows
+	TopicOf     func(ctx context.Context, name string) (*store.Topic, error)            // as it is; nil: there is none
 	Definitions access.Definitions                                                      // of workflows, that the node knows
 	Resolve     func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
 	Now         func() store.Millis                                                     // by the shard's clock
@@ -89,6 +90,7 @@ type Outcome struct {
 	Removed   []string          // ids of tasks
 	Cancelled []fleet.EndedHold // their workers are to be told
 	Told      []store.Shard     // that got parcels
+	Sent      bool              // the out-box got parcels for other topics
 	Progress  Progress
 	Dropped   int           // ends of tasks that Progress takes, and whose cells are gone
 	Next      store.Millis  // when a cell wakes; 0: none does, or a look is to follow at once

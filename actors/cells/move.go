@@ -154,7 +154,8 @@ func (l mover) handOn(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// outgoing returns the first parcels of the out-box that are for cells. Tasks are the courier's.
+// outgoing returns the first parcels of the out-box that are for schedules. The others are the
+// courier's.
 func (l mover) outgoing(ctx context.Context) (found []store.Parcel, err error) {
 	for after := int64(0); len(found) == 0; {
 		page, err := l.Store.Parcels(ctx, l.ID, store.OutBox, after, batch)
@@ -162,7 +163,7 @@ func (l mover) outgoing(ctx context.Context) (found []store.Parcel, err error) {
 			return nil, err
 		}
 		after = page[len(page)-1].Number
-		found = slices.DeleteFunc(page, func(p store.Parcel) bool { return sent.HasTask(&p) })
+		found = slices.DeleteFunc(page, func(p store.Parcel) bool { return sent.Crosses(&p) })
 	}
 	return found, nil
 }
@@ -251,7 +252,7 @@ func (l mover) tidy(ctx context.Context) error {
 	for _, c := range cells {
 		source, of := strings.CutPrefix(string(c.ID), tallyPrefix)
 		n, err := strconv.Atoi(source)
-		if c.ID == forwards || of && err == nil && !hasShard(l.Topic, n) {
+		if c.ID == forwards || c.ID == homewards || of && err == nil && !hasShard(l.Topic, n) {
 			commits = append(commits, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: c.ID}, If: c.Version}}})
 		}
 	}

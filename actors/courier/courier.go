@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -21,11 +23,14 @@ type Courier struct {
 	Store   store.Cells
 	Tasks   Tasks
 	Counts  func(ctx context.Context, shards []store.Shard) ([]store.Stats, error)  // of any number of shards
-	TopicOf func(ctx context.Context, name string) (*store.Topic, *problem.Error)   // as it is now
+	TopicOf TopicOf                                                                 // as it is now
 	Resolve func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
 	Now     func() store.Millis                                                     // by the shard's clock
 	Log     *slog.Logger
 }
+
+// TopicOf returns what a topic is. With create it is made where enqueues do that.
+type TopicOf func(ctx context.Context, name string, create bool) (*store.Topic, *problem.Error)
 
 // Tasks is the role of the store for tasks where others of their keys may be.
 type Tasks interface {
@@ -43,7 +48,8 @@ type Start struct {
 // Outcome is what a round came to. What it did before it failed is in it, too.
 type Outcome struct {
 	Made    []Made
-	Refused int
+	Told    []Told
+	Refused int   // tasks that are kept as undeliverable
 	After   int64 // where the next round goes on; 0: this one came to the end
 	Waits   bool  // some wait for their topic
 	Err     error
@@ -56,9 +62,20 @@ type Made struct {
 	Tasks []store.Entry
 }
 
+// Told is a commit in a shard that was made, of which that is to be told.
+type Told struct {
+	Shard  store.Shard
+	Commit store.Commit
+	Stamp  store.Stamp
+	Asked  []fleet.EndedHold // that it asks to end
+}
+
 // Round hands on what there is.
 func (c *Courier) Round(ctx context.Context, from Start) *Outcome {
-	r := &round{Courier: c, Start: from, topics: make(map[string]*destination), tallies: make(map[store.Shard]*tally)}
+	r := &round{
+		Courier: c, Start: from,
+		topics: make(map[string]*destination), tallies: make(map[store.Shard]*tally), ends: make(map[store.Shard]*tally),
+	}
 	r.out.Err = r.run(ctx)
 	return &r.out
 }
@@ -68,7 +85,8 @@ type round struct {
 	*Courier
 	Start
 	topics  map[string]*destination
-	tallies map[store.Shard]*tally
+	tallies map[store.Shard]*tally // of tasks
+	ends    map[store.Shard]*tally // of what is for workflows
 	out     Outcome
 }
 
@@ -97,7 +115,7 @@ func (r *round) handOn(ctx context.Context, parcels []store.Parcel) error {
 	byTopic, order := make(map[string][]store.Parcel), []string(nil)
 	for i := range parcels {
 		p := &parcels[i]
-		if !sent.HasTask(p) {
+		if !sent.Crosses(p) {
 			continue
 		}
 		if byTopic[p.Topic] == nil {
@@ -125,7 +143,7 @@ func (r *round) handOn(ctx context.Context, parcels []store.Parcel) error {
 // committed is what one commit came to.
 type committed struct {
 	store.CommitResult
-	seq int64
+	stamp store.Stamp
 }
 
 // commit makes one commit, and repeats that while it is not known what became of it.
@@ -133,15 +151,18 @@ func (r *round) commit(ctx context.Context, s store.Shard, life uint64, f *store
 	_, err = r.Resolve(ctx, func() error {
 		stamp, results, err := r.Store.Commit(ctx, s.For(life), f, []store.Commit{c})
 		if err == nil {
-			done = committed{results[0], stamp.Seq}
+			done = committed{results[0], stamp}
 		}
 		return err
 	})
 	return done, err
 }
 
-// refuse keeps a task that cannot be delivered where its ack was.
+// refuse keeps a task that cannot be delivered where its ack was. The step of a workflow fails.
 func (r *round) refuse(ctx context.Context, p *store.Parcel, why string) error {
+	if c, isStep := workflow.Refused(p, why, r.Now()); isStep {
+		return r.here(ctx, c)
+	}
 	c, err := sent.Refuse(p, why, r.Now())
 	if err != nil {
 		return err
@@ -152,4 +173,13 @@ func (r *round) refuse(ctx context.Context, p *store.Parcel, why string) error {
 	r.out.Refused++
 	r.Log.Warn("task undeliverable", "topic", r.ID.Topic, "shard", r.ID.N, "task", p.To.Key(), "to", p.Topic, "err", why)
 	return nil
+}
+
+// here tells a workflow of this shard what became of a parcel, and forgets that in the same commit.
+func (r *round) here(ctx context.Context, c store.Commit) error {
+	done, err := r.commit(ctx, r.ID, r.Topic.Life, &r.Fence, c)
+	if err == nil {
+		r.out.Told = append(r.out.Told, Told{Shard: r.ID, Commit: c, Stamp: done.stamp})
+	}
+	return err
 }

@@ -66,7 +66,7 @@ func inBubble(t *testing.T, test func(r *rig)) {
 		}
 		r.Courier = &Courier{
 			ID: shard, Store: db, Tasks: db, Counts: db.Counts,
-			TopicOf: func(_ context.Context, name string) (*store.Topic, *problem.Error) {
+			TopicOf: func(_ context.Context, name string, _ bool) (*store.Topic, *problem.Error) {
 				if topic := r.topics[name]; topic != nil {
 					return topic, nil
 				}

@@ -105,12 +105,20 @@ func (d *delivery) tallyOf(ctx context.Context, s store.Shard) (*tally, error) {
 	if known := d.tallies[s]; known != nil {
 		return known, nil
 	}
-	cells, err := d.Store.Cells(ctx, s, []store.CellID{d.tallyID()})
+	known, err := d.readTally(ctx, s, d.tallyID())
+	if err == nil {
+		d.tallies[s] = known
+	}
+	return known, err
+}
+
+// readTally reads what a shard remembers of this one.
+func (r *round) readTally(ctx context.Context, s store.Shard, id store.CellID) (*tally, error) {
+	cells, err := r.Store.Cells(ctx, s, []store.CellID{id})
 	if err != nil {
 		return nil, err
 	}
 	known := new(tally)
-	d.tallies[s] = known
 	return known, known.read(cells[0])
 }
 
@@ -143,14 +151,14 @@ func (d *delivery) add(ctx context.Context, n int, tasks []*store.Task) error {
 	switch done.Status {
 	case store.OK:
 		*known = tally{known.version + 1, last}
-		d.note(d.to, done.seq, tasks)
+		d.note(d.to, done.stamp.Seq, tasks)
 		d.pass(n)
 		return nil
 	case store.Stale: // a lost answer, or a former owner of this shard
 		was := known.last
 		err := known.read(done.Cell)
 		if err == nil && known.last > was {
-			d.note(d.to, done.seq, tasks) // a hint, if they were made by now
+			d.note(d.to, done.stamp.Seq, tasks) // a hint, if they were made by now
 		}
 		return err
 	case store.Conflict:

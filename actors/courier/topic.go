@@ -17,8 +17,41 @@ type destination struct {
 	waits        bool   // it takes no task now
 }
 
-// toTopic delivers tasks to a topic, and returns the numbers of those that are to be forgotten.
+// toTopic delivers parcels to a topic, and returns the numbers of those that are to be forgotten. What
+// is for workflows does not wait for the topic, and tasks are asked to end once they are there.
 func (r *round) toTopic(ctx context.Context, topic string, parcels []store.Parcel) (arrived []int64, err error) {
+	var tasks, asks, ends []store.Parcel
+	for _, p := range parcels {
+		switch {
+		case sent.HasTask(&p):
+			tasks = append(tasks, p)
+		case sent.Asks(&p):
+			asks = append(asks, p)
+		default:
+			ends = append(ends, p)
+		}
+	}
+	if len(ends) > 0 {
+		if arrived, err = r.bringHome(ctx, topic, ends); err != nil {
+			return arrived, err
+		}
+	}
+	if len(tasks) > 0 {
+		numbers, err := r.bringTasks(ctx, topic, tasks)
+		arrived = append(arrived, numbers...)
+		if err != nil {
+			return arrived, err
+		}
+	}
+	if len(asks) > 0 {
+		numbers, err := r.askAll(ctx, topic, asks, arrived)
+		return append(arrived, numbers...), err
+	}
+	return arrived, nil
+}
+
+// bringTasks delivers tasks to a topic.
+func (r *round) bringTasks(ctx context.Context, topic string, parcels []store.Parcel) (arrived []int64, err error) {
 	d, err := r.destination(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -57,7 +90,7 @@ func (r *round) toTopic(ctx context.Context, topic string, parcels []store.Parce
 	for _, g := range groups {
 		err := g.run(ctx)
 		arrived = append(arrived, g.arrived...)
-		if waits := errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrSealed); waits {
+		if waitsFor(err) {
 			d.waits, r.out.Waits = true, true
 			return arrived, nil
 		}
@@ -74,11 +107,11 @@ func (r *round) destination(ctx context.Context, topic string) (*destination, er
 		return d, nil
 	}
 	d := new(destination)
-	t, e := r.TopicOf(ctx, topic)
+	t, e := r.TopicOf(ctx, topic, true)
 	switch {
 	case e == nil:
 		d.Topic, d.waits = t, t.EnqueuePaused
-	case e.Kind == problem.NotFound || e.Kind == problem.Invalid:
+	case isGone(e):
 		d.why = e.Reason + ": " + e.Message
 	default:
 		return nil, e
@@ -97,3 +130,11 @@ func (r *round) destination(ctx context.Context, topic string) (*destination, er
 	r.topics[topic] = d
 	return d, nil
 }
+
+// waitsFor reports whether an error is one of a shard that takes nothing now.
+func waitsFor(err error) bool {
+	return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrSealed)
+}
+
+// isGone reports whether there is no such topic.
+func isGone(e *problem.Error) bool { return e.Kind == problem.NotFound || e.Kind == problem.Invalid }

@@ -50,11 +50,20 @@ type Runtime struct {
 	// Refresh reads an open topic's configuration again.
 	Refresh func(ctx context.Context, topic string) error
 
-	// TopicOf returns what a topic is, and creates it where enqueues do.
-	TopicOf func(ctx context.Context, topic string) (*store.Topic, *problem.Error)
+	Topics TopicCalls
+}
 
-	// TellPending tells the shard of any topic that a store call made tasks pending. It is a hint.
+// TopicCalls are how a shard reaches those of other topics.
+type TopicCalls struct {
+	// Of returns what a topic is. With create it is made where enqueues do that.
+	Of func(ctx context.Context, topic string, create bool) (*store.Topic, *problem.Error)
+
+	// TellPending tells a shard that a store call made tasks pending. It is a hint.
 	TellPending func(at store.Shard, seq int64, tasks ...store.Entry)
+
+	// TellCommitted tells a shard of a commit that was made, and the workers of holds that it asks
+	// to end. It is a hint.
+	TellCommitted func(at store.Shard, c *store.Commit, stamp store.Stamp, asked []fleet.EndedHold)
 }
 
 // Use records that a topic is in use now, which was active before.

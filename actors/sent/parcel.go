@@ -11,8 +11,24 @@ func Parcel(topic string, t *store.Task) (store.Parcel, error) {
 	return store.Parcel{Topic: topic, To: store.CellID(store.CellTask) + store.CellID(t.ID), Body: body}, err
 }
 
+// Ask is a parcel that asks a task of a topic to end, on behalf of a workflow in the shard that
+// sends it.
+func Ask(topic, task, workflow string) store.Parcel {
+	return store.Parcel{Topic: topic, To: store.CellID(store.CellAsk) + store.CellID(task), Body: []byte(workflow)}
+}
+
+// Crosses reports whether a parcel of an out-box is for another topic, or brings a task: then the
+// courier hands it on.
+func Crosses(p *store.Parcel) bool { return HasTask(p) || Asks(p) || IsForWorkflow(p) }
+
 // HasTask reports whether a parcel brings a task.
 func HasTask(p *store.Parcel) bool { return p.To.Kind() == store.CellTask }
+
+// Asks reports whether a parcel asks a task to end.
+func Asks(p *store.Parcel) bool { return p.To.Kind() == store.CellAsk }
+
+// IsForWorkflow reports whether a parcel is for a workflow.
+func IsForWorkflow(p *store.Parcel) bool { return p.To.Kind() == store.CellWorkflow }
 
 // Task reads the task of a parcel, as the topic that it goes to indexes it.
 func Task(p *store.Parcel, indexed store.IndexSet) (*store.Task, error) {

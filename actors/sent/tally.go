@@ -8,14 +8,24 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// tallyPrefix is how the cells are called that remember what came from shards of topics.
-const tallyPrefix = "tof/"
+// How the cells are called that remember what came from shards of topics: tasks, and what is for
+// workflows.
+const (
+	tallyPrefix = "tof/"
+	endPrefix   = "tend/"
+)
 
 // Tally is the cell in which other shards remember the last parcel that they took from a shard
 // of a topic of that life. A shard that takes a parcel again knows it by that, also when
 // its task is done and gone.
 func Tally(from store.Shard, life uint64) store.CellID {
 	return store.CellID(fmt.Sprintf("%s%s/%x/%d", tallyPrefix, from.Topic, life, from.N))
+}
+
+// EndTally is the cell for what came from a shard for workflows. That comes in an order of its own:
+// tasks may wait for their topic, and ends do not.
+func EndTally(from store.Shard, life uint64) store.CellID {
+	return store.CellID(fmt.Sprintf("%s%s/%x/%d", endPrefix, from.Topic, life, from.N))
 }
 
 // From is whose tally a cell is; ok is false for another cell.

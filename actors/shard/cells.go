@@ -61,7 +61,7 @@ func newLooker(b *shardState) *cells.Looker {
 		return nil
 	}
 	return cells.NewLooker(cells.Shard{
-		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, Calendars: b.Calendars.Fresh, Definitions: b.Definitions, Resolve: b.Resolve,
+		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.topicOf, Calendars: b.Calendars.Fresh, Definitions: b.Definitions, Resolve: b.Resolve,
 		Now: b.Now, Random: b.Random, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Log: b.Log,
 	})
 }
@@ -305,6 +305,9 @@ func (k *cellKeeper) report(m *cells.Outcome) {
 	}
 	for _, s := range m.Told {
 		k.Fleet.NotifyOwner(s, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: s}}})
+	}
+	if m.Sent {
+		k.post(&ParcelsSent{})
 	}
 	if m.Repeated {
 		k.tasks.Lower(m.Began)

@@ -40,7 +40,7 @@ func newOutbox(claim *claimer) outbox {
 	o := outbox{shardState: b, claim: claim}
 	if b.Cells != nil {
 		o.courier = &courier.Courier{
-			ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.TopicOf, Resolve: b.Resolve, Now: b.Now, Log: b.Log,
+			ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.Topics.Of, Resolve: b.Resolve, Now: b.Now, Log: b.Log,
 		}
 	}
 	return o
@@ -119,7 +119,11 @@ func (o *outbox) dozesUntil() store.Millis {
 // onRound learns what a round came to. own: this incarnation made it.
 func (o *outbox) onRound(m *courier.Outcome, own bool) {
 	for _, made := range m.Made {
-		o.TellPending(made.Shard, made.Seq, made.Tasks...)
+		o.Topics.TellPending(made.Shard, made.Seq, made.Tasks...)
+	}
+	for i := range m.Told {
+		told := &m.Told[i]
+		o.Topics.TellCommitted(told.Shard, &told.Commit, told.Stamp, told.Asked)
 	}
 	o.Metrics.Undeliverable.Add(float64(m.Refused))
 	if !own {

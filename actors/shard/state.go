@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard/timers"
 	"github.com/ddq-io/ddq/store"
@@ -102,4 +103,16 @@ func Sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// topicOf returns another topic as it is, nil when there is none.
+func (b *shardState) topicOf(ctx context.Context, name string) (*store.Topic, error) {
+	t, e := b.Topics.Of(ctx, name, false)
+	switch {
+	case e == nil:
+		return t, nil
+	case e.Kind == problem.NotFound:
+		return nil, nil
+	}
+	return nil, e
 }

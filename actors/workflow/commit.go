@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -61,22 +62,41 @@ func Commit(before *Stored, w *Workflow, out *Effects, x Context) (c store.Commi
 	if err := w.putParts(&c, before, out); err != nil {
 		return c, err
 	}
-	for i := range out.Make {
-		c.Adds = append(c.Adds, w.task(&out.Make[i], out, x))
+	if err := w.putTasks(&c, out, x); err != nil {
+		return c, err
 	}
 	for i := range out.Begin {
 		if err := w.begin(&c, &out.Begin[i], x.Now); err != nil {
 			return c, err
 		}
 	}
-	if err := w.send(&c, before, out, x); err != nil {
-		return c, err
+	return c, w.send(&c, before, out, x)
+}
+
+// putTasks makes tasks, and has others end. What is in another topic goes there by parcel.
+func (w *Workflow) putTasks(c *store.Commit, out *Effects, x Context) error {
+	for i := range out.Make {
+		m := &out.Make[i]
+		t := w.task(m, out, x)
+		if m.Topic == "" {
+			c.Adds = append(c.Adds, t)
+			continue
+		}
+		p, err := sent.Parcel(m.Topic, t)
+		if err != nil {
+			return err
+		}
+		c.Send = append(c.Send, p)
 	}
-	for _, id := range out.Ask {
-		c.Removes = append(c.Removes, store.Remove{ID: id}) // when it is pending
-		c.Cancels = append(c.Cancels, id)                   // when it runs
+	for _, t := range out.Ask {
+		if t.Topic != "" {
+			c.Send = append(c.Send, sent.Ask(t.Topic, t.ID, w.ID))
+			continue
+		}
+		c.Removes = append(c.Removes, store.Remove{ID: t.ID}) // when it is pending
+		c.Cancels = append(c.Cancels, t.ID)                   // when it runs
 	}
-	return c, nil
+	return nil
 }
 
 // send tells children what is asked of them, and a schedule or a parent how it ended.

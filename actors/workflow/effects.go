@@ -18,6 +18,7 @@ const (
 // Env is what a step knows besides the workflow.
 type Env struct {
 	Now       store.Millis    // the store's clock
+	Topic     string          // of the workflow
 	Retention time.Duration   // of the topic; 0: DefaultRetention
 	Avoid     map[string]bool // ids under which there are tasks that the workflow did not make
 }
@@ -26,9 +27,9 @@ type Env struct {
 type Effects struct {
 	Make   []Make
 	Begin  []Begin
-	Ask    []string // ids of tasks that are to end: pending ones are deleted, running ones asked
-	Orders []Order  // to children
-	Parts  []Part   // that are new
+	Ask    []TaskRef // that are to end: pending ones are deleted, running ones asked
+	Orders []Order   // to children
+	Parts  []Part    // that are new
 	Drop   []Dropped
 	Wake   store.Millis // 0: only an event wakes it
 	Gone   bool         // all cells are deleted
@@ -36,10 +37,16 @@ type Effects struct {
 	More   bool         // there is more to do than fits into one step
 }
 
+// TaskRef names a task.
+type TaskRef struct {
+	Topic string // empty: that of the workflow
+	ID    string
+}
+
 // Make is a task that is to be made for a unit, or for its undo.
 type Make struct {
 	Unit int
-	ID   string
+	TaskRef
 	Undo bool
 }
 

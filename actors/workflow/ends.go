@@ -48,7 +48,7 @@ func (p *transition) unitOf(task string) (unit int, open bool) {
 		p.ids = make(map[string]int)
 		for i := range p.w.Units {
 			if u := &p.w.Units[i]; u.State == UnitMade || u.State == UnitUndoing {
-				p.ids[p.w.taskID(u.Serial)] = i
+				p.ids[p.w.taskOf(i).ID] = i
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (p *transition) unitOf(task string) (unit int, open bool) {
 		return 0, false
 	}
 	u := &p.w.Units[unit]
-	open = (u.State == UnitMade || u.State == UnitUndoing) && p.w.taskID(u.Serial) == task
+	open = (u.State == UnitMade || u.State == UnitUndoing) && p.w.taskOf(unit).ID == task
 	return unit, open
 }
 
@@ -183,7 +183,7 @@ func (p *settling) undoNext() bool {
 	}
 	u := &p.w.Units[last]
 	u.State, u.Serial = UnitUndoing, p.w.number()
-	p.out.Make = append(p.out.Make, Make{Unit: last, ID: p.freeID(u), Undo: true})
+	p.out.Make = append(p.out.Make, Make{Unit: last, TaskRef: p.freeTask(last), Undo: true})
 	return true
 }
 

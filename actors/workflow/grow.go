@@ -30,6 +30,12 @@ func (p *transition) addSteps(unit int, steps []graph.Step) {
 		return
 	}
 	w := p.w
+	if topic := w.topicOf(unit); topic != "" { // what its ack names no topic for is where it was
+		steps = graph.To(steps, topic)
+	}
+	if p.Topic != "" {
+		steps = (&graph.Definition{Steps: steps}).In(p.Topic).Steps
+	}
 	units, longest := 0, 0
 	for i := range steps {
 		units, longest = units+steps[i].Units(), max(longest, len(steps[i].Name))
@@ -40,7 +46,8 @@ func (p *transition) addSteps(unit int, steps []graph.Step) {
 	case len(w.Units)+units > graph.MaxUnits || len(parent)+1+longest > graph.MaxStepName:
 		p.fail(CauseTooManySteps, "")
 		return
-	case w.Bytes+int64(len(body)) > MaxCells || len(body) > graph.MaxGrowth || !graph.ChildrenFit(steps, len(w.ID)+1+len(parent), w.Depth):
+	case w.Bytes+int64(len(body)) > MaxCells || len(body) > graph.MaxGrowth || !graph.ChildrenFit(steps, len(w.ID)+1+len(parent), w.Depth),
+		!graph.AddressesFit(steps, len(p.Topic), len(w.ID), 1+len(parent)):
 		p.fail(CauseTooLarge, "")
 		return
 	}

@@ -15,14 +15,37 @@ func Shards(t *store.Topic, id string) []store.Shard {
 	return place.Candidates(t, place.DerivedID(make([]byte, 10), rootOf(id)))
 }
 
-// taskID is the id of the task of a making. It follows from the workflow, and lies in its
-// shard, however many shards there are.
-func (w *Workflow) taskID(serial int64) string {
+// taskID is the id of the task of a making in a topic. It follows from the workflow. In the
+// topic of the workflow, which is the empty one, it lies in its shard, however many shards there
+// are; in others it lies anywhere.
+func (w *Workflow) taskID(topic string, serial int64) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[0:], w.Life)
 	binary.BigEndian.PutUint64(b[8:], uint64(serial))
 	sum := sha256.Sum256(b[:])
+	if topic != "" {
+		return place.DerivedID(sum[:], string(sum[10:20]))
+	}
 	return place.DerivedID(sum[:], rootOf(w.ID))
+}
+
+// taskOf is the task of the last making of a unit. A child is known by such an id, too.
+func (w *Workflow) taskOf(unit int) TaskRef {
+	topic := w.topicOf(unit)
+	return TaskRef{Topic: topic, ID: w.taskID(topic, w.Units[unit].Serial)}
+}
+
+// topicOf is where the last making of a unit is; empty: in the topic of the workflow.
+func (w *Workflow) topicOf(unit int) string {
+	n := w.of().find(unit)
+	switch w.Units[unit].State {
+	case UnitUndoing, UnitUndone, UnitUndoFailed:
+		return n.Undo.Topic
+	}
+	if n.Task == nil {
+		return ""
+	}
+	return n.Task.Topic
 }
 
 // childID is the id of a child: that of a later try, or of a later start, is another one.

@@ -14,7 +14,7 @@ func (s *Stored) IsStuck() bool {
 	return s.w.Phase.Open() && !s.w.IsPaused && s.Cell.Wake == 0 && s.count(UnitMade)+s.count(UnitUndoing) == 0
 }
 
-// HasTasks reports whether a workflow may have tasks that are not over.
+// HasTasks reports whether a workflow may have tasks that are not over, here or elsewhere.
 func (s *Stored) HasTasks() bool {
 	return s.w.Phase.Open() && s.count(UnitMade)+s.count(UnitUndoing) > 0
 }
@@ -26,15 +26,26 @@ func (s *Stored) count(state UnitState) int {
 	return int(s.body.Counts[state])
 }
 
-// OpenTasks are the ids of the tasks that are not over.
-func (w *Workflow) OpenTasks() (ids []string) {
+// OpenTasks are the tasks that are not over: the ids of those in the shard of the workflow, and
+// those in other topics.
+func (w *Workflow) OpenTasks() (here []string, away []TaskRef) {
 	for unit := range w.Units {
 		u := &w.Units[unit]
-		if u.State == UnitUndoing || u.State == UnitMade && w.of().find(unit).Task != nil {
-			ids = append(ids, w.taskID(u.Serial))
+		if u.State != UnitUndoing && (u.State != UnitMade || w.of().find(unit).Task == nil) {
+			continue
+		}
+		if task := w.taskOf(unit); task.Topic == "" {
+			here = append(here, task.ID)
+		} else {
+			away = append(away, task)
 		}
 	}
-	return ids
+	return here, away
+}
+
+// Lost is the end of a task of which nothing is left, and nobody told: its topic was deleted.
+func (t TaskRef) Lost(now store.Millis) Event {
+	return Ended{Task: t.ID, Outcome: UnitFailed, Why: WhyDeleted, At: now, Error: "topic " + t.Topic + " was deleted"}
 }
 
 // LostEnds are those of tasks that are over, as they are found.

@@ -55,22 +55,22 @@ func (p *settling) makeUnit(unit int, n *node) {
 	case n.Child != nil:
 		p.made += 2 + n.Child.Units()/pageUnits
 		p.bytes += n.Child.Size()
-		p.out.Begin = append(p.out.Begin, Begin{Unit: unit, ID: p.w.childID(n, u), Task: p.w.taskID(u.Serial)})
+		p.out.Begin = append(p.out.Begin, Begin{Unit: unit, ID: p.w.childID(n, u), Task: p.w.taskOf(unit).ID})
 	default:
 		p.made++
 		p.bytes += n.Task.Task.BodySize() + p.inputSize(n)
-		p.out.Make = append(p.out.Make, Make{Unit: unit, ID: p.freeID(u)})
+		p.out.Make = append(p.out.Make, Make{Unit: unit, TaskRef: p.freeTask(unit)})
 	}
 }
 
-// freeID is the id of a unit's task: one that no other task has.
-func (p *transition) freeID(u *Unit) string {
+// freeTask is the task of a unit, with an id that no other one has.
+func (p *transition) freeTask(unit int) TaskRef {
 	for {
-		id := p.w.taskID(u.Serial)
-		if !p.Avoid[id] {
-			return id
+		task := p.w.taskOf(unit)
+		if !p.Avoid[task.ID] {
+			return task
 		}
-		u.Serial = p.w.number()
+		p.w.Units[unit].Serial = p.w.number()
 	}
 }
 
@@ -151,7 +151,6 @@ func (p *settling) ask(unit int, why Why) {
 	if u.Asked {
 		return
 	}
-	id := p.w.taskID(u.Serial)
 	if u.Serial > p.first {
 		p.unmake(unit, why)
 		return
@@ -164,7 +163,7 @@ func (p *settling) ask(unit int, why Why) {
 	case n.Child != nil:
 		p.out.Orders = append(p.out.Orders, Order{p.w.childID(n, u), AskedToEnd})
 	default:
-		p.out.Ask = append(p.out.Ask, id)
+		p.out.Ask = append(p.out.Ask, p.w.taskOf(unit))
 	}
 }
 

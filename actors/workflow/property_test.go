@@ -23,7 +23,7 @@ func TestAgreesWithTheReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := &game{T: t, now: 1_000_000, ref: &reference{def: d}, tries: make(map[string]refEvent), begun: make(map[refTry]int)}
-		w, out := Submit("w", 7, d, Env{Now: g.now})
+		w, out := Submit("w", 7, d, Env{Now: g.now, Topic: "t"})
 		g.took(w, &out)
 		for range rapid.IntRange(1, 25).Draw(t, "events") {
 			g.now++
@@ -65,14 +65,18 @@ func drawSteps(t *rapid.T, most int, waits bool) (steps []graph.Step) {
 			s.Copies, s.AtATime = &n, rapid.IntRange(0, 2).Draw(t, "at a time")
 			fallthrough
 		default:
-			s.Task = &graph.Template{}
+			s.Task = &graph.Template{Topic: drawTopic(t)}
 			if rapid.Bool().Draw(t, "undo") {
-				s.Undo = &graph.Template{}
+				s.Undo = &graph.Template{Topic: drawTopic(t)}
 			}
 		}
 		steps = append(steps, s)
 	}
 	return steps
+}
+
+func drawTopic(t *rapid.T) string {
+	return []string{"", "", "mail"}[rapid.IntRange(0, 2).Draw(t, "topic")]
 }
 
 // play has one thing happen.
@@ -106,7 +110,7 @@ func (g *game) play() {
 		name := step()
 		add(Skip{Step: name}, refEvent{what: "skip", refTry: refTry{unit: name}})
 	}
-	w, out, err := Apply(g.w, events, Env{Now: g.now})
+	w, out, err := Apply(g.w, events, Env{Now: g.now, Topic: "t"})
 	if err != nil {
 		if w != g.w || len(out.Make) > 0 {
 			g.Fatalf("%s is refused, and something is done", names)

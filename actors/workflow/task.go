@@ -68,6 +68,9 @@ func (w *Workflow) task(m *Make, out *Effects, x Context) *store.Task {
 	t.StepOf = &store.StepOf{
 		Workflow: w.ID, Kind: w.Def.Name, Name: n.name, Copy: n.copyOf(m.Unit), Try: u.Try, Starts: w.Starts, Undo: m.Undo,
 	}
+	if m.Topic != "" {
+		t.Tells, t.StepOf.Topic = homeID(x.Topic.Name, w.ID), x.Topic.Name
+	}
 	t.RunOf = w.Run.ofTask()
 	if n.Input {
 		t.StepOf.Input = x.valueOf(w.input(), out)

@@ -55,7 +55,7 @@ func toldByBody(p *store.Parcel) Event {
 	case c.Signal != nil:
 		return Signal{Name: c.Signal.Name, Payload: c.Signal.Payload, ID: c.Signal.Id, At: store.Millis(c.Signal.At)}
 	case c.Ended != nil:
-		return toldOfChild(c.Ended)
+		return toldOfEnd(c.Ended)
 	}
 	switch Asked(c.Order) {
 	case AskedToEnd:
@@ -68,12 +68,13 @@ func toldByBody(p *store.Parcel) Event {
 	return nil
 }
 
-func toldOfChild(c *cell.Ended) Event {
+// toldOfEnd reads the end of a child, or of a task in another topic.
+func toldOfEnd(c *cell.Ended) Event {
 	e := Ended{
 		Task: c.Task, Outcome: UnitFailed, Why: Why(c.Why), At: store.Millis(c.At), Begun: store.Millis(c.Begun), Error: string(c.Error), Result: c.Result,
 	}
 	if c.Outcome == int32(UnitDone) {
-		e.Outcome = UnitDone
+		e.Outcome, e.Growth = UnitDone, growthOf(c.Growth)
 	}
 	if e.Why > lastWhy {
 		e.Why = WhyDead

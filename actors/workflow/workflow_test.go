@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
 )
@@ -41,7 +42,8 @@ type scenario struct {
 	w     *Workflow
 	wake  store.Millis
 	at    store.Millis
-	tasks map[string]string // name of the unit -> id of the task that is open
+	tasks map[string]string       // name of the unit -> id of the task that is open
+	sent  map[string]store.Parcel // by the ids of tasks: those that went to other topics
 }
 
 func (x *scenario) run() string {
@@ -109,8 +111,11 @@ func (x *scenario) submit() string {
 	if err := d.Check(); err != nil {
 		x.Fatalf(x.T, "%s", err)
 	}
-	x.tasks = make(map[string]string)
-	w, out := Submit("w", 7, &d, Env{Now: x.at})
+	x.tasks, x.sent = make(map[string]string), make(map[string]store.Parcel)
+	if err := d.In("t").CheckSize("t", "w"); err != nil {
+		x.Fatalf(x.T, "%s", err)
+	}
+	w, out := Submit("w", 7, d.In("t"), Env{Now: x.at, Topic: "t"})
 	x.cells.cells = make(map[store.CellID]store.Cell)
 	x.w = nil
 	return x.took(w, &out)
@@ -119,7 +124,7 @@ func (x *scenario) submit() string {
 // apply has events happen, and says what came of them.
 func (x *scenario) apply(events []Event) string {
 	before := fmt.Sprintf("%+v", *x.w)
-	w, out, err := Apply(x.w, events, Env{Now: x.at})
+	w, out, err := Apply(x.w, events, Env{Now: x.at, Topic: "t"})
 	if after := fmt.Sprintf("%+v", *x.w); after != before {
 		x.Fatalf(x.T, "the step changed the workflow before it:\n%s\n%s", before, after)
 	}
@@ -155,7 +160,7 @@ func (x *scenario) told(before *Workflow, out *Effects, c *store.Commit) string 
 		if m.Undo {
 			verb = "undo"
 		}
-		fmt.Fprintf(&b, "%s %s%s\n", verb, name, inputsOf(c, m.ID))
+		fmt.Fprintf(&b, "%s %s%s%s\n", verb, name, inTopic(m.Topic), x.inputsOf(c, m.TaskRef))
 	}
 	for _, begin := range out.Begin {
 		name := x.w.of().unitNamed(begin.Unit)
@@ -166,10 +171,10 @@ func (x *scenario) told(before *Workflow, out *Effects, c *store.Commit) string 
 		fmt.Fprintf(&b, "ask %d\n", len(out.Ask))
 		out.Ask = nil
 	}
-	for _, id := range out.Ask {
+	for _, asked := range out.Ask {
 		for name, task := range x.tasks {
-			if task == id && !strings.Contains(name, "@") {
-				fmt.Fprintf(&b, "ask %s\n", name)
+			if task == asked.ID && !strings.Contains(name, "@") {
+				fmt.Fprintf(&b, "ask %s%s\n", name, inTopic(asked.Topic))
 			}
 		}
 	}
@@ -206,11 +211,38 @@ func (x *scenario) tellState(b *strings.Builder, out *Effects) {
 	b.WriteByte('\n')
 }
 
+func inTopic(topic string) string {
+	if topic == "" {
+		return ""
+	}
+	return " in " + topic
+}
+
+// tasksOf are those of a commit that are made in the shard of the workflow, and those that go to
+// other topics.
+func (x *scenario) tasksOf(c *store.Commit) (tasks []*store.Task) {
+	tasks = append(tasks, c.Adds...)
+	for i := range c.Send {
+		if p := &c.Send[i]; sent.HasTask(p) {
+			t, err := sent.Task(p, "")
+			if err != nil || t.Tells != "ht/w" || t.StepOf.Topic != "t" || p.To.Key() != t.ID {
+				x.Fatalf(x.T, "sent %+v, %v", t, err)
+			}
+			x.sent[t.ID] = *p
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
 // inputsOf is what a task is told of those before it.
-func inputsOf(c *store.Commit, id string) string {
-	for _, t := range c.Adds {
-		if t.ID != id || t.StepOf == nil {
+func (x *scenario) inputsOf(c *store.Commit, m TaskRef) string {
+	for _, t := range x.tasksOf(c) {
+		if t.ID != m.ID || t.StepOf == nil {
 			continue
+		}
+		if there := slices.Contains(c.Adds, t); there != (m.Topic == "") {
+			x.Fatalf(x.T, "task %s in topic %q is added here: %t", m.ID, m.Topic, there)
 		}
 		out := ""
 		if t.StepOf.Input != nil {
@@ -285,6 +317,52 @@ func findUnit(w *Workflow, name string) int {
 }
 
 func (x *scenario) event(cmd string, words []string, input string) Event {
+	names := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(word, "=") })
+	name := ""
+	if len(names) > 0 {
+		name = names[0]
+	}
+	switch cmd {
+	case "refused", "taken-back": // what lies in the out-box, by the courier
+		p := x.sent[x.task(name)]
+		c, isStep := Refused(&p, "NO_TOPIC: no topic", x.at)
+		if cmd == "taken-back" {
+			c, isStep = TakenBack(&p, &store.Parcel{Number: 9}, x.at)
+		}
+		if !isStep || c.Send[0].To != CellID("w") || c.Send[0].Topic != "" {
+			x.Fatalf(x.T, "%+v of the out-box is instead %+v, %t", p, c, isStep)
+		}
+		return Told(&c.Send[0])
+	}
+	e := x.eventOf(cmd, name, names, words, input)
+	if end, ended := e.(Ended); ended && x.sent[end.Task].Topic != "" {
+		return x.home(end)
+	}
+	return e
+}
+
+// home is the end of a task in another topic when it comes home.
+func (x *scenario) home(e Ended) Event {
+	told := store.Ended{ID: e.Task, Kind: store.ChangeDone, Error: e.Error, Result: e.Result, Started: e.Begun}
+	if e.Growth != nil {
+		told.Say, _ = e.Growth.Encode()
+	}
+	switch {
+	case e.Why == WhyDeleted:
+		told.Kind = store.ChangeDeleted
+	case e.Why == WhyExpired:
+		told.Kind, told.Reason = store.ChangeDead, store.ReasonExpired
+	case e.Outcome == UnitFailed:
+		told.Kind, told.Reason = store.ChangeDead, store.ReasonMaxRetries
+	}
+	p, ok, err := Home(&store.Parcel{At: e.At, To: "ht/w", Ended: &told})
+	if err != nil || !ok || p.Topic != "t" || p.To != CellID("w") {
+		x.Fatalf(x.T, "an end goes home as %+v, %t, %v", p, ok, err)
+	}
+	return Told(&store.Parcel{To: p.To, Body: p.Body})
+}
+
+func (x *scenario) eventOf(cmd, name string, names, words []string, input string) Event {
 	arg := func(key string) string {
 		for _, word := range words {
 			if v, ok := strings.CutPrefix(word, key+"="); ok {
@@ -292,11 +370,6 @@ func (x *scenario) event(cmd string, words []string, input string) Event {
 			}
 		}
 		return ""
-	}
-	names := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(word, "=") })
-	name := ""
-	if len(names) > 0 {
-		name = names[0]
 	}
 	switch cmd {
 	case "done":
@@ -380,7 +453,7 @@ func (x *scenario) steps(input string) (steps []graph.Step) {
 			key, v, _ := strings.Cut(word, "=")
 			x.set(&s, key, v)
 		}
-		if s.Wait == nil && s.Child == nil {
+		if s.Wait == nil && s.Child == nil && s.Task == nil {
 			s.Task = &graph.Template{Task: store.Task{MaxRetries: -1}}
 		}
 		steps = append(steps, s)
@@ -414,8 +487,10 @@ func (x *scenario) set(s *graph.Step, key, v string) {
 		s.AtATime = n
 	case "ignore":
 		s.IgnoreFailure = true
-	case "undo":
-		s.Undo = &graph.Template{Task: store.Task{MaxRetries: -1}}
+	case "topic":
+		s.Task = &graph.Template{Topic: v, Task: store.Task{MaxRetries: -1}}
+	case "undo": // in a topic
+		s.Undo = &graph.Template{Topic: v, Task: store.Task{MaxRetries: -1}}
 	case "input":
 		s.Input = true
 	case "delay":

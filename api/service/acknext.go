@@ -52,7 +52,7 @@ func (s *Tasks) say(ctx context.Context, topic, id string, g *graph.Growth) ([]b
 	if err != nil {
 		return nil, err
 	}
-	say, err := workflows.Say(stepTasks{scheduleTasks{s}}, ref.Config(), g)
+	say, err := workflows.Say(stepTasks{scheduleTasks{s}}, ref.Config(), workflows.OpenerOf(ctx, s.node, true), g)
 	if err != nil || say == nil {
 		return nil, err
 	}

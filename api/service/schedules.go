@@ -23,8 +23,8 @@ func (s scheduleTasks) CheckFlow(at string, d *graph.Definition, home string, id
 	return workflows.CheckRun(s, at, d, home, id)
 }
 
-func (s scheduleTasks) FitsFlow(at string, d *graph.Definition, topic *store.Topic) *problem.Error {
-	return workflows.FitsRun(at, d, topic)
+func (s scheduleTasks) FitsFlow(ctx context.Context, at string, d *graph.Definition, home *store.Topic, create bool) *problem.Error {
+	return workflows.FitsRun(at, d, home, workflows.OpenerOf(ctx, s.tasks.node, create))
 }
 
 func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error {

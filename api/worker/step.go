@@ -12,14 +12,15 @@ import (
 
 // Step says which step of which workflow a task is.
 type Step struct {
-	Workflow     string // its id
-	WorkflowName string // what kind it is; may be empty
-	Name         string
-	Copy         int    // from 1; 0: the step has no copies
-	Try          int    // which making of the step it is, from 1
-	Starts       int    // 1, and one more each time that the workflow began again
-	Undo         bool   // the task compensates the step
-	Input        []byte // of the workflow, if the step asks for it
+	Workflow      string // its id
+	WorkflowTopic string // its topic; empty: that of the task
+	WorkflowName  string // what kind it is; may be empty
+	Name          string
+	Copy          int    // from 1; 0: the step has no copies
+	Try           int    // which making of the step it is, from 1
+	Starts        int    // 1, and one more each time that the workflow began again
+	Undo          bool   // the task compensates the step
+	Input         []byte // of the workflow, if the step asks for it
 
 	// Inputs are how the steps ended that this one waited for. With InputsCut their results are
 	// left out, because they have more than 1 MiB together: client.StepResults has them.
@@ -44,7 +45,7 @@ func stepOf(t *ddqv1.Task) *Step {
 		return nil
 	}
 	step := &Step{
-		Workflow: s.GetWorkflow(), WorkflowName: s.GetWorkflowName(), Name: s.GetName(), Copy: int(s.GetCopy()), Try: int(s.GetTry()),
+		Workflow: s.GetWorkflow(), WorkflowTopic: s.GetWorkflowTopic(), WorkflowName: s.GetWorkflowName(), Name: s.GetName(), Copy: int(s.GetCopy()), Try: int(s.GetTry()),
 		Starts: int(s.GetStarts()), Undo: s.GetUndo(), Input: s.GetInput(),
 		InputsCut: t.GetInputsCut(),
 	}

@@ -245,8 +245,10 @@ type Sent struct {
 	KeyWindowMs    int64 `protobuf:"varint,7,opt,name=key_window_ms,json=keyWindowMs,proto3" json:"key_window_ms,omitempty"`
 	KeyOnConflict  int32 `protobuf:"varint,8,opt,name=key_on_conflict,json=keyOnConflict,proto3" json:"key_on_conflict,omitempty"`
 	KeySameRepeats bool  `protobuf:"varint,9,opt,name=key_same_repeats,json=keySameRepeats,proto3" json:"key_same_repeats,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whom its end is told.
+	Tells         string `protobuf:"bytes,10,opt,name=tells,proto3" json:"tells,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Sent) Reset() {
@@ -340,6 +342,13 @@ func (x *Sent) GetKeySameRepeats() bool {
 		return x.KeySameRepeats
 	}
 	return false
+}
+
+func (x *Sent) GetTells() string {
+	if x != nil {
+		return x.Tells
+	}
+	return ""
 }
 
 // Undeliverable is a task that its shard, or its topic, refuses for good.
@@ -1426,7 +1435,7 @@ const file_record_proto_rawDesc = "" +
 	"\x05cause\x18\x10 \x01(\v2\x10.ddq.store.CauseR\x05cause\"-\n" +
 	"\x05Cause\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\"\x9d\x02\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"\xb3\x02\n" +
 	"\x04Sent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\fR\x04body\x12\x15\n" +
@@ -1437,7 +1446,9 @@ const file_record_proto_rawDesc = "" +
 	"\vfingerprint\x18\x06 \x01(\x06R\vfingerprint\x12\"\n" +
 	"\rkey_window_ms\x18\a \x01(\x03R\vkeyWindowMs\x12&\n" +
 	"\x0fkey_on_conflict\x18\b \x01(\x05R\rkeyOnConflict\x12(\n" +
-	"\x10key_same_repeats\x18\t \x01(\bR\x0ekeySameRepeats\"`\n" +
+	"\x10key_same_repeats\x18\t \x01(\bR\x0ekeySameRepeats\x12\x14\n" +
+	"\x05tells\x18\n" +
+	" \x01(\tR\x05tells\"`\n" +
 	"\rUndeliverable\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\fR\x04task\x12\x10\n" +

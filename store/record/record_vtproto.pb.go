@@ -235,6 +235,13 @@ func (m *Sent) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Tells) > 0 {
+		i -= len(m.Tells)
+		copy(dAtA[i:], m.Tells)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Tells)))
+		i--
+		dAtA[i] = 0x52
+	}
 	if m.KeySameRepeats {
 		i--
 		if m.KeySameRepeats {
@@ -1327,6 +1334,10 @@ func (m *Sent) SizeVT() (n int) {
 	}
 	if m.KeySameRepeats {
 		n += 2
+	}
+	l = len(m.Tells)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2521,6 +2532,38 @@ func (m *Sent) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.KeySameRepeats = bool(v != 0)
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tells", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Tells = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

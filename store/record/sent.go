@@ -15,6 +15,7 @@ func EncodeSent(t *store.Task) ([]byte, error) {
 	}
 	sent := Sent{
 		Id: t.ID, Body: body, DueMs: int64(t.Due), ExpiresMs: int64(t.Expires), VisibilityMs: store.CeilMillis(t.Visibility), Fingerprint: t.Fingerprint,
+		Tells: string(t.Tells),
 	}
 	if k := t.Key; k != nil {
 		sent.KeyWindowMs, sent.KeyOnConflict, sent.KeySameRepeats = store.CeilMillis(k.Window), int32(k.OnConflict), k.SameRepeats
@@ -30,7 +31,7 @@ func DecodeSent(b []byte) (*store.Task, error) {
 	}
 	t := &store.Task{
 		ID: sent.Id, Due: store.Millis(sent.DueMs), Expires: store.Millis(sent.ExpiresMs),
-		Visibility: store.FromMillis(sent.VisibilityMs), Fingerprint: sent.Fingerprint,
+		Visibility: store.FromMillis(sent.VisibilityMs), Fingerprint: sent.Fingerprint, Tells: store.CellID(sent.Tells),
 	}
 	if err := DecodeBody(sent.Body, t); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ const tries = 50
 // Submit stores a workflow, and makes the tasks that it begins with. The definition was checked.
 func (a *Access) Submit(ctx context.Context, topic *store.Topic, id string, d *graph.Definition) (Submitted, error) {
 	d = d.In(topic.Name)
-	if e := d.CheckSize(id); e != nil {
+	if e := d.CheckSize(topic.Name, id); e != nil {
 		return Submitted{}, e
 	}
 	var replaced workflow.State
@@ -69,7 +69,7 @@ func (a *Access) submit(ctx context.Context, topic *store.Topic, id string, d *g
 }
 
 func envAt(topic *store.Topic, now store.Millis) workflow.Env {
-	return workflow.Env{Now: now, Retention: topic.Workflows.Retention}
+	return workflow.Env{Now: now, Topic: topic.Name, Retention: topic.Workflows.Retention}
 }
 
 func (l *located) status(topic *store.Topic) workflow.Status {

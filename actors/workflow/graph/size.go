@@ -4,27 +4,31 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/actors/workflow/refusal"
+	"github.com/ddq-io/ddq/store"
 )
 
-// CheckSize refuses a definition that no cell has room for.
-func (d *Definition) CheckSize(id string) *refusal.Error {
+// CheckSize refuses a definition for a topic that no cell has room for.
+func (d *Definition) CheckSize(topic, id string) *refusal.Error {
 	body, err := d.Encode()
 	switch {
 	case err != nil:
 		return refusal.New(refusal.BadWorkflow, "", "the workflow cannot be stored: %v", err)
 	case len(body) > MaxDefinition:
 		return refusal.New(refusal.WorkflowTooLarge, "steps", "the workflow has %d bytes; at most %d are allowed", len(body), MaxDefinition)
-	case d.reachesOut():
-		return refusal.New(refusal.BadGraph, "steps", "steps in other topics are not there yet")
+	case d.childReachesOut():
+		return refusal.New(refusal.BadGraph, "steps", "children in other topics are not there yet")
 	case d.longestID(len(id)) > MaxChildID:
 		return refusal.New(refusal.WorkflowTooLarge, "steps", "the names of children in children are longer than %d bytes together", MaxChildID)
+	case !AddressesFit(d.Steps, len(topic), len(id), 0):
+		return refusal.New(refusal.WorkflowTooLarge, "id", "with steps in other topics, the topic and the id have at most %d bytes together, and the names of children", store.MaxCellKey-1)
 	}
 	return nil
 }
 
 // longestID is how long the id of a child in it may be.
-func (d *Definition) longestID(id int) int {
-	longest := id
+func (d *Definition) longestID(id int) int { return max(id, d.longestChild(id)) }
+
+func (d *Definition) longestChild(id int) (longest int) {
 	for i := range d.Steps {
 		if s := &d.Steps[i]; s.Child != nil {
 			longest = max(longest, s.Child.longestID(id+1+len(s.Name)+serialDigits))
@@ -46,6 +50,13 @@ func ChildrenFit(steps []Step, id, depth int) bool {
 		}
 	}
 	return true
+}
+
+// AddressesFit reports whether the tasks of steps in other topics can name their workflow: in a
+// topic and with an id of so many bytes, and so many between the latter and the name of a child.
+func AddressesFit(steps []Step, topic, id, between int) bool {
+	d := &Definition{Steps: steps}
+	return !d.reachesOut() || topic+1+max(id, d.longestChild(id+between)) <= store.MaxCellKey
 }
 
 // serialDigits is what the number of a later try may take in the id of a child, with its colon.
@@ -92,9 +103,38 @@ func (t *Template) in(topic string) *Template {
 	return &c
 }
 
-// reachesOut reports whether a step is in another topic, or a child.
+// To are steps for a topic: what names none names that one. The state of children stays where it is.
+func To(steps []Step, topic string) []Step {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		s := &steps[i]
+		s.Task, s.Undo = s.Task.to(topic), s.Undo.to(topic)
+		if s.Child != nil {
+			child := *s.Child
+			child.Steps = To(child.Steps, topic)
+			s.Child = &child
+		}
+	}
+	return steps
+}
+
+func (t *Template) to(topic string) *Template {
+	if t == nil || t.Topic != "" {
+		return t
+	}
+	c := *t
+	c.Topic = topic
+	return &c
+}
+
+// reachesOut reports whether a step is in another topic, or one of a child.
 func (d *Definition) reachesOut() bool {
 	return slices.ContainsFunc(d.Steps, func(s Step) bool {
-		return s.Child != nil && (s.Child.Topic != "" || s.Child.reachesOut()) || s.Task != nil && s.Task.Topic != "" || s.Undo != nil && s.Undo.Topic != ""
+		return s.Child != nil && s.Child.reachesOut() || s.Task != nil && s.Task.Topic != "" || s.Undo != nil && s.Undo.Topic != ""
 	})
+}
+
+// childReachesOut reports whether a child is in another topic.
+func (d *Definition) childReachesOut() bool {
+	return slices.ContainsFunc(d.Steps, func(s Step) bool { return s.Child != nil && (s.Child.Topic != "" || s.Child.childReachesOut()) })
 }

@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -152,10 +153,11 @@ func (n *Definition) checkTemplate(tasks Tasks) *problem.Error {
 	return inTask(tasks.Check(&t.Task, t.ExpireAfter))
 }
 
-// checkTopic applies the topic's own limits.
-func (n *Definition) checkTopic(tasks Tasks, t *store.Topic) *problem.Error {
+// checkTopic applies the topic's own limits, and those of others that a workflow has steps in. With
+// create the latter are made where they are missing.
+func (n *Definition) checkTopic(ctx context.Context, tasks Tasks, t *store.Topic, create bool) *problem.Error {
 	if n.Workflow != nil {
-		return tasks.FitsFlow(inWorkflow, n.Workflow, t)
+		return tasks.FitsFlow(ctx, inWorkflow, n.Workflow, t, create)
 	}
 	if size := len(n.Template.Task.Payload); size > t.MaxPayload {
 		return problem.BadField("task.payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", size, t.MaxPayload)

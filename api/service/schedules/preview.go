@@ -111,7 +111,7 @@ func (s *Schedules) meant(ctx context.Context, n *Definition) (*located, *proble
 	at := &located{topic: new(store.Topic), Schedule: &schedule.Schedule{Spec: n.Spec, Name: n.Name, Phase: schedule.Active, Anchor: now, Decided: now}}
 	if err == nil {
 		at.topic = &topics[0]
-		if e := n.checkTopic(s.tasks, at.topic); e != nil {
+		if e := n.checkTopic(ctx, s.tasks, at.topic, false); e != nil {
 			return nil, e
 		}
 		there, e := s.read(ctx, at.topic, n.Name)

@@ -70,7 +70,7 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 		return Put{}, err
 	}
 	topic := *ref.Config()
-	if err := n.checkTopic(s.tasks, &topic); err != nil {
+	if err := n.checkTopic(ctx, s.tasks, &topic, true); err != nil {
 		return Put{}, err
 	}
 	calendars, err := s.calendars.namedBy(ctx, n)

@@ -42,8 +42,9 @@ type Tasks interface {
 	// CheckFlow checks a workflow that a schedule starts as a submit does; the ids have so many
 	// bytes. at is before the names of its fields.
 	CheckFlow(at string, d *graph.Definition, home string, id int) *problem.Error
-	// FitsFlow refuses one of which the topic takes not all tasks.
-	FitsFlow(at string, d *graph.Definition, topic *store.Topic) *problem.Error
+	// FitsFlow refuses one of a topic whose topics take not all of its tasks. With create those of
+	// them are made that are missing.
+	FitsFlow(ctx context.Context, at string, d *graph.Definition, home *store.Topic, create bool) *problem.Error
 	// Cancel has the worker of a task end it, or deletes the task when none has it.
 	Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error
 	// Outbox refuses what may leave a parcel, when its topic has too many.

@@ -59,15 +59,32 @@ func CheckRun(tasks contents, at string, d *graph.Definition, home string, id in
 	if err := d.Check(); err != nil {
 		return within(at, errorOf(err))
 	}
-	if err := d.CheckSize(strings.Repeat("x", id)); err != nil {
+	if err := d.CheckSize(home, strings.Repeat("x", id)); err != nil {
 		return within(at, errorOf(err))
 	}
 	return checkTemplates(tasks, at, d, home)
 }
 
-// FitsRun refuses a workflow of which the topic takes not all tasks.
-func FitsRun(at string, d *graph.Definition, topic *store.Topic) *problem.Error {
-	return eachTemplate(at, d, topic.Name, func(field, _ string, t *graph.Template) *problem.Error { return fits(field, topic, t) })
+// Opener returns a topic by name; nil for one that is not there, and is not to be created.
+type Opener func(name string) (*store.Topic, *problem.Error)
+
+// FitsRun refuses a workflow of a topic whose topics take not all of its tasks. at is before the names
+// of its fields.
+func FitsRun(at string, d *graph.Definition, home *store.Topic, open Opener) *problem.Error {
+	opened := map[string]*store.Topic{home.Name: home}
+	return eachTemplate(at, d, home.Name, func(field, topic string, t *graph.Template) *problem.Error {
+		if opened[topic] == nil {
+			to, err := open(topic)
+			if err != nil {
+				return err
+			}
+			if to == nil {
+				return nil // it refuses nothing yet
+			}
+			opened[topic] = to
+		}
+		return fits(field, opened[topic], t)
+	})
 }
 
 // eachTemplate calls f for what every task of a workflow is made of, with the field that it is in

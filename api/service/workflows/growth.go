@@ -7,19 +7,18 @@ import (
 )
 
 // Say checks what the ack of a step of a topic adds to its workflow, and returns it as the
-// workflow is told of it.
-func Say(tasks Tasks, topic *store.Topic, g *graph.Growth) ([]byte, *problem.Error) {
+// workflow is told of it. Steps that name no topic are in that of the task, which may be another one
+// than the workflow's.
+func Say(tasks Tasks, topic *store.Topic, open Opener, g *graph.Growth) ([]byte, *problem.Error) {
 	g = g.In(topic.Name)
 	if err := g.CheckGrowth(); err != nil {
 		return nil, errorOf(err)
 	}
-	err := eachTemplate("grow.", &graph.Definition{Steps: g.Steps}, topic.Name, func(field, _ string, t *graph.Template) *problem.Error {
-		if err := checkTemplate(tasks, field, t); err != nil {
-			return err
-		}
-		return fits(field, topic, t)
-	})
-	if err != nil {
+	added := &graph.Definition{Steps: g.Steps}
+	if err := checkTemplates(tasks, "grow.", added, topic.Name); err != nil {
+		return nil, err
+	}
+	if err := FitsRun("grow.", added, topic, open); err != nil {
 		return nil, err
 	}
 	say, refused := g.Say()

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/workflow/access"
-	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -68,19 +68,7 @@ func (s *Workflows) submit(ctx context.Context, home *store.Topic, n *Submit) (a
 
 // open returns the home of a workflow, and refuses what its topics would.
 func (s *Workflows) open(ctx context.Context, n *Submit) (*store.Topic, *problem.Error) {
-	opened := make(map[string]*store.Topic)
-	open := func(name string) (*store.Topic, *problem.Error) {
-		if t := opened[name]; t != nil {
-			return t, nil
-		}
-		ref, err := s.node.Topics().Open(ctx, name, true)
-		if err != nil {
-			return nil, err
-		}
-		t := *ref.Config()
-		opened[name] = &t
-		return &t, nil
-	}
+	open := OpenerOf(ctx, s.node, true)
 	home, err := open(n.Topic)
 	if err != nil {
 		return nil, err
@@ -88,11 +76,20 @@ func (s *Workflows) open(ctx context.Context, n *Submit) (*store.Topic, *problem
 	if home.EnqueuePaused {
 		return nil, problem.EnqueuePaused(home.Name)
 	}
-	return home, eachTemplate("", &n.Definition, n.Topic, func(field, topic string, t *graph.Template) *problem.Error {
-		to, err := open(topic)
-		if err != nil {
-			return err
+	return home, FitsRun("", &n.Definition, home, open)
+}
+
+// OpenerOf opens topics of a node, and with create makes those that are missing where enqueues do.
+func OpenerOf(ctx context.Context, node *actors.Node, create bool) Opener {
+	return func(name string) (*store.Topic, *problem.Error) {
+		ref, err := node.Topics().Open(ctx, name, create)
+		switch {
+		case err != nil && err.Kind == problem.NotFound && !create:
+			return nil, nil
+		case err != nil:
+			return nil, err
 		}
-		return fits(field, to, t)
-	})
+		t := *ref.Config()
+		return &t, nil
+	}
 }

@@ -1,0 +1,72 @@
+package cells
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/workflow"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// A task in another topic goes through these, and is in the next before it leaves one: the out-box
+// here, its shard, the in-box and the out-box there, the in-box here. They are looked at in that
+// order. What is in none of them is lost: its topic was deleted.
+
+// lostAway are the ends of those tasks of a workflow in other topics that are lost. The in-box here is
+// for the caller to look at.
+func (l flowCheck) lostAway(ctx context.Context, id store.CellID, tasks []workflow.TaskRef) (lost []workflow.Event, err error) {
+	for _, t := range tasks {
+		there, err := l.isSomewhere(ctx, id, t)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			lost = append(lost, t.Lost(l.Now()))
+		}
+	}
+	return lost, nil
+}
+
+// isSomewhere reports whether a task of a workflow, or its end, is anywhere but in the in-box here.
+func (l flowCheck) isSomewhere(ctx context.Context, id store.CellID, t workflow.TaskRef) (bool, error) {
+	there, err := l.hasParcel(ctx, l.ID, store.OutBox, func(p *store.Parcel) bool { return sent.HasTask(p) && p.To.Key() == t.ID })
+	if there || err != nil {
+		return there, err
+	}
+	topic, err := l.TopicOf(ctx, t.Topic)
+	if err != nil || topic == nil {
+		return false, err
+	}
+	for _, s := range place.Candidates(topic, t.ID) {
+		_, found, err := l.Tasks.Get(ctx, s, []string{t.ID})
+		if err != nil || found[0].State != store.StateUnknown {
+			return true, err
+		}
+		ended := func(p *store.Parcel) bool { return p.Ended != nil && p.Ended.ID == t.ID }
+		if there, err := l.hasParcel(ctx, s, store.InBox, ended); there || err != nil {
+			return there, err
+		}
+		if there, err := l.hasParcel(ctx, s, store.OutBox, func(p *store.Parcel) bool { return p.To == id }); there || err != nil {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
+// hasParcel reports whether a box has a parcel like that, or more than are looked through.
+func (l flowCheck) hasParcel(ctx context.Context, s store.Shard, box store.Box, is func(*store.Parcel) bool) (bool, error) {
+	for after, page := int64(0), 0; page < checkPages; page++ {
+		parcels, err := l.Store.Parcels(ctx, s, box, after, batch)
+		if err != nil || len(parcels) == 0 {
+			return false, err
+		}
+		for i := range parcels {
+			if is(&parcels[i]) {
+				return true, nil
+			}
+		}
+		after = parcels[len(parcels)-1].Number
+	}
+	return true, nil
+}

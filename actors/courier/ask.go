@@ -1,0 +1,152 @@
+package courier
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/workflow"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// asksAtATime is how many tasks one commit asks to end.
+const asksAtATime = 500
+
+// askAll asks tasks of a topic to end: pending ones are deleted, and workers of running ones asked. One
+// that waits in the out-box is taken back. Asking twice does no harm, so there is no tally of it.
+// arrived are the parcels of which it is known that they have.
+func (r *round) askAll(ctx context.Context, topic string, asks []store.Parcel, arrived []int64) (done []int64, err error) {
+	t, e := r.TopicOf(ctx, topic, false)
+	switch {
+	case e != nil && isGone(e):
+		return nil, r.askInVain(ctx, asks)
+	case e != nil:
+		return nil, e
+	}
+	waiting, err := r.waiting(ctx, asks[len(asks)-1].Number, arrived)
+	if err != nil {
+		return nil, err
+	}
+	var there []store.Parcel
+	for i := range asks {
+		ask := &asks[i]
+		if p := waiting[ask.To.Key()]; p != nil {
+			back, err := r.takeBack(ctx, t, p, ask)
+			if err != nil {
+				return done, err
+			}
+			if back {
+				continue
+			}
+		}
+		there = append(there, *ask)
+	}
+	for some := range slices.Chunk(there, asksAtATime) {
+		if err := r.ask(ctx, t, some); err != nil {
+			return done, err
+		}
+		for i := range some {
+			done = append(done, some[i].Number)
+		}
+	}
+	return done, nil
+}
+
+// askInVain is for a topic that is not there: so is no task of it.
+func (r *round) askInVain(ctx context.Context, asks []store.Parcel) error {
+	for i := range asks {
+		c, err := workflow.Vain(&asks[i], r.Now())
+		if err != nil {
+			return err
+		}
+		if err := r.here(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting are the tasks of the out-box before a number that have not arrived, by their ids.
+func (r *round) waiting(ctx context.Context, before int64, arrived []int64) (map[string]*store.Parcel, error) {
+	found := make(map[string]*store.Parcel)
+	for after := int64(0); ; {
+		page, err := r.Store.Parcels(ctx, r.ID, store.OutBox, after, batch)
+		if err != nil || len(page) == 0 {
+			return found, err
+		}
+		for i := range page {
+			p := &page[i]
+			if p.Number >= before {
+				return found, nil
+			}
+			if sent.HasTask(p) && !slices.Contains(arrived, p.Number) {
+				found[p.To.Key()] = p
+			}
+		}
+		after = page[len(page)-1].Number
+	}
+}
+
+// takeBack forgets a task that is to end before it was made, and what asks for that. It reports false
+// for one that was made.
+func (r *round) takeBack(ctx context.Context, t *store.Topic, p, ask *store.Parcel) (bool, error) {
+	d := &delivery{round: r, topic: t}
+	made, err := d.taken(ctx, &item{parcel: p})
+	if err != nil || made {
+		return false, err
+	}
+	c, isStep := workflow.TakenBack(p, ask, r.Now())
+	if !isStep {
+		return false, nil
+	}
+	return true, r.here(ctx, c)
+}
+
+// ask asks some tasks to end, in whichever shard each is.
+func (r *round) ask(ctx context.Context, t *store.Topic, asks []store.Parcel) error {
+	byShard := make(map[store.Shard]*store.Commit)
+	var order []store.Shard
+	for i := range asks {
+		id := asks[i].To.Key()
+		for _, s := range place.Candidates(t, id) {
+			c := byShard[s]
+			if c == nil {
+				c = new(store.Commit)
+				byShard[s], order = c, append(order, s)
+			}
+			if slices.Contains(c.Cancels, id) {
+				continue
+			}
+			c.Removes, c.Cancels = append(c.Removes, store.Remove{ID: id}), append(c.Cancels, id)
+		}
+	}
+	for _, s := range order {
+		c := byShard[s]
+		done, err := r.commit(ctx, s, t.Life, nil, *c)
+		if err != nil {
+			return err
+		}
+		if done.Status != store.OK {
+			return store.ErrUnavailable
+		}
+		r.out.Told = append(r.out.Told, Told{Shard: s, Commit: *c, Stamp: done.stamp, Asked: r.running(ctx, s, c.Cancels)})
+	}
+	return nil
+}
+
+// running finds the holds of tasks that run, so that their workers are told. Those that are not found
+// see it when they extend.
+func (r *round) running(ctx context.Context, s store.Shard, ids []string) (holds []fleet.EndedHold) {
+	_, found, err := store.GetAll(ctx, r.Tasks, s, ids)
+	if err != nil {
+		return nil
+	}
+	for _, f := range found {
+		if f.State == store.StateRunning {
+			holds = append(holds, fleet.EndedHold{ID: f.ID, Token: f.Token})
+		}
+	}
+	return holds
+}

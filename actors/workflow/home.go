@@ -1,0 +1,81 @@
+package workflow
+
+import (
+	"strings"
+
+	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/workflow/cell"
+	"github.com/ddq-io/ddq/store"
+)
+
+// The task of a step in another topic tells its end to an address there, which is no cell. The
+// owner of that shard sends the end on to the topic of the workflow.
+
+// homeID is the address of a workflow of a topic in all others.
+func homeID(topic, id string) store.CellID {
+	return store.CellID([]byte{store.CellHome}) + store.CellID(topic+"/"+id)
+}
+
+// homeOf reads it.
+func homeOf(address store.CellID) (topic, id string) {
+	topic, id, _ = strings.Cut(address.Key(), "/")
+	return topic, id
+}
+
+// GoesHome reports whether a parcel is of the end of a task whose workflow is in another topic.
+func GoesHome(p *store.Parcel) bool { return p.To.Kind() == store.CellHome }
+
+// Home is the end that a parcel tells, for the out-box: on its way to the workflow. ok is false
+// when there is nothing to tell.
+func Home(p *store.Parcel) (end store.Parcel, ok bool, err error) {
+	e, of := Told(p).(Ended)
+	if !of {
+		return end, false, nil
+	}
+	end, err = e.parcel(p.To, p.Ended.Say)
+	return end, true, err
+}
+
+// parcel is an end as it goes to an address; say is what the ack said.
+func (e *Ended) parcel(to store.CellID, say []byte) (store.Parcel, error) {
+	body, err := (&cell.Sent{Ended: &cell.Ended{
+		Task: e.Task, Outcome: int32(e.Outcome), Why: int32(e.Why), At: int64(e.At), Begun: int64(e.Begun),
+		Error: []byte(e.Error), Result: e.Result, Growth: say,
+	}}).MarshalVT()
+	topic, id := homeOf(to)
+	return store.Parcel{Topic: topic, To: CellID(id), Body: body}, err
+}
+
+// Refused is what becomes of a task of the out-box that its topic refuses for good, if it is a
+// step's: the step fails.
+func Refused(p *store.Parcel, why string, now store.Millis) (c store.Commit, isStep bool) {
+	return instead(p, Ended{Outcome: UnitFailed, Why: WhyRefused, At: now, Error: why})
+}
+
+// TakenBack is what becomes of a task that still lies in the out-box, and that is asked to end by
+// another parcel there: it never was.
+func TakenBack(p, ask *store.Parcel, now store.Millis) (c store.Commit, isStep bool) {
+	c, isStep = instead(p, Ended{Outcome: UnitFailed, Why: WhyDeleted, At: now})
+	c.Drop = append(c.Drop, ask.Number)
+	return c, isStep
+}
+
+// instead forgets a parcel that brings a task, and tells the workflow, which is in the same shard, an
+// end.
+func instead(p *store.Parcel, e Ended) (c store.Commit, isStep bool) {
+	t, err := sent.Task(p, "")
+	if err != nil || t.Tells == "" || t.Tells.Kind() != store.CellHome {
+		return c, false
+	}
+	e.Task = t.ID
+	end, err := e.parcel(t.Tells, nil)
+	end.Topic = "" // it is for the in-box
+	return store.Commit{Drop: []int64{p.Number}, Send: []store.Parcel{end}}, err == nil
+}
+
+// Vain is what a workflow is told that asks a task to end whose topic is not there any more.
+func Vain(ask *store.Parcel, now store.Millis) (store.Commit, error) {
+	e := Ended{Task: ask.To.Key(), Outcome: UnitFailed, Why: WhyDeleted, At: now}
+	end, err := e.parcel(homeID("", string(ask.Body)), nil)
+	return store.Commit{Drop: []int64{ask.Number}, Send: []store.Parcel{end}}, err
+}
