@@ -79,6 +79,15 @@ func NoStep(id string) *Error {
 	return &Error{Kind: Precondition, Reason: "NO_STEP", Field: "task_id", Message: fmt.Sprintf("task %q is no step of a workflow", id)}
 }
 
+// ReasonStep is that of StepOfWorkflow.
+const ReasonStep = "STEP_OF_WORKFLOW"
+
+// StepOfWorkflow is of what is asked for a task that is a workflow's to say; call is whom to ask.
+func StepOfWorkflow(id, step, workflow, topic, call string) *Error {
+	return &Error{Kind: Precondition, Reason: ReasonStep, Field: "id",
+		Message: fmt.Sprintf("task %q is step %q of workflow %q of topic %q: call %s", id, step, workflow, topic, call)}
+}
+
 // BadToken is of a token that no delivery carried.
 func BadToken() *Error {
 	return BadField("hold_token", "BAD_TOKEN", "hold_token is not one that a delivery carried")

@@ -49,24 +49,37 @@ func (c *DeadLetters) ListDeadLetters(ctx context.Context, topic string, f DeadL
 }
 
 // RequeueDeadLetters makes dead letters due now, with fresh attempts. It
-// returns how many, and which of ids are no dead letters. At most 1,000 ids.
+// returns how many, and which of ids are no dead letters. At most 1,000 ids. With the
+// task of a workflow's step among them nothing is requeued: RetryWorkflow makes it anew.
 func (c *DeadLetters) RequeueDeadLetters(ctx context.Context, topic string, ids []string) (requeued int64, notFound []string, err error) {
 	if len(ids) == 0 {
 		return 0, nil, nil // on the wire, no ids mean all
 	}
-	return c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids})
+	reply, err := c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids})
+	return reply.GetRequeued(), reply.GetNotFound(), err
 }
 
 // RequeueMatching makes all dead letters that f matches due now, with fresh
-// attempts, and returns how many.
+// attempts, and returns how many. See RequeueAll.
 func (c *DeadLetters) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued int64, err error) {
-	requeued, _, err = c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
-	return requeued, err
+	done, err := c.RequeueAll(ctx, topic, f)
+	return done.Count, err
 }
 
-func (c *DeadLetters) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
-	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, r)
-	return reply.GetRequeued(), reply.GetNotFound(), err
+// Requeued is what a requeue by filter did.
+type Requeued struct {
+	Count   int64
+	Skipped int64 // tasks of workflows' steps, which stay: RetryWorkflow makes them anew
+}
+
+// RequeueAll makes all dead letters that f matches due now, with fresh attempts.
+func (c *DeadLetters) RequeueAll(ctx context.Context, topic string, f DeadLetterFilter) (Requeued, error) {
+	reply, err := c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
+	return Requeued{reply.GetRequeued(), reply.GetSkipped()}, err
+}
+
+func (c *DeadLetters) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (*ddqv1.RequeueDeadLettersResponse, error) {
+	return call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, r)
 }
 
 // DeleteDeadLetters deletes dead letters for good. It returns how many, and

@@ -27,9 +27,18 @@ func (c *Tasks) Get(ctx context.Context, topic, id string) (task Snapshot, err e
 }
 
 // Delete removes a task that no worker holds and returns the topic it was in.
-// Every topic is searched when topic is empty.
+// Every topic is searched when topic is empty. The task of a workflow's step is refused.
 func (c *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	reply, err := call.Answer(ctx, c.do, call.Once, c.queue.DeleteTask, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
+	return c.deleteTask(ctx, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
+}
+
+// ForceDelete is Delete also for the task of a workflow's step, which fails by that.
+func (c *Tasks) ForceDelete(ctx context.Context, topic, id string) (foundIn string, err error) {
+	return c.deleteTask(ctx, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id, Force: true})
+}
+
+func (c *Tasks) deleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (foundIn string, err error) {
+	reply, err := call.Answer(ctx, c.do, call.Once, c.queue.DeleteTask, r)
 	return reply.GetTopic(), err
 }
 

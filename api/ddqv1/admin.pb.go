@@ -1487,8 +1487,10 @@ func (x *PurgeTopicRequest) GetName() string {
 }
 
 type PurgeTopicResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Deleted       int64                  `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Deleted int64                  `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// Tasks of workflows' steps, which stay: CancelWorkflow ends them.
+	Skipped       int64 `protobuf:"varint,2,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1526,6 +1528,13 @@ func (*PurgeTopicResponse) Descriptor() ([]byte, []int) {
 func (x *PurgeTopicResponse) GetDeleted() int64 {
 	if x != nil {
 		return x.Deleted
+	}
+	return 0
+}
+
+func (x *PurgeTopicResponse) GetSkipped() int64 {
+	if x != nil {
+		return x.Skipped
 	}
 	return 0
 }
@@ -1725,7 +1734,8 @@ func (x *ListDeadLettersResponse) GetNextPageToken() string {
 type RequeueDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	// These tasks, at most 1,000; with none, those that the filter matches.
+	// These tasks, at most 1,000; with none, those that the filter matches. A task of a workflow's step
+	// among them is refused, and nothing is requeued: STEP_OF_WORKFLOW.
 	Ids           []string          `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
 	Filter        *DeadLetterFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1787,7 +1797,9 @@ type RequeueDeadLettersResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Requeued int64                  `protobuf:"varint,1,opt,name=requeued,proto3" json:"requeued,omitempty"`
 	// Of ids: those that are no dead letters.
-	NotFound      []string `protobuf:"bytes,2,rep,name=not_found,json=notFound,proto3" json:"not_found,omitempty"`
+	NotFound []string `protobuf:"bytes,2,rep,name=not_found,json=notFound,proto3" json:"not_found,omitempty"`
+	// By filter: tasks of workflows' steps, which stay: RetryWorkflow makes them anew.
+	Skipped       int64 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1834,6 +1846,13 @@ func (x *RequeueDeadLettersResponse) GetNotFound() []string {
 		return x.NotFound
 	}
 	return nil
+}
+
+func (x *RequeueDeadLettersResponse) GetSkipped() int64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
 }
 
 type DeleteDeadLettersRequest struct {
@@ -3291,9 +3310,10 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x13ResumeTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"'\n" +
 	"\x11PurgeTopicRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\".\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"H\n" +
 	"\x12PurgeTopicResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\x03R\adeleted\"\xc1\x01\n" +
+	"\adeleted\x18\x01 \x01(\x03R\adeleted\x12\x18\n" +
+	"\askipped\x18\x02 \x01(\x03R\askipped\"\xc1\x01\n" +
 	"\x10DeadLetterFilter\x12*\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x12.ddq.v1.DeadReasonR\x06reason\x12%\n" +
 	"\x0eerror_contains\x18\x02 \x01(\tR\rerrorContains\x12+\n" +
@@ -3311,10 +3331,11 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x19RequeueDeadLettersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x120\n" +
-	"\x06filter\x18\x03 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\"U\n" +
+	"\x06filter\x18\x03 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\"o\n" +
 	"\x1aRequeueDeadLettersResponse\x12\x1a\n" +
 	"\brequeued\x18\x01 \x01(\x03R\brequeued\x12\x1b\n" +
-	"\tnot_found\x18\x02 \x03(\tR\bnotFound\"t\n" +
+	"\tnot_found\x18\x02 \x03(\tR\bnotFound\x12\x18\n" +
+	"\askipped\x18\x03 \x01(\x03R\askipped\"t\n" +
 	"\x18DeleteDeadLettersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x120\n" +

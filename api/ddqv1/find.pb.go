@@ -519,7 +519,8 @@ type BulkProgress struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Matched int64                  `protobuf:"varint,1,opt,name=matched,proto3" json:"matched,omitempty"`
 	Changed int64                  `protobuf:"varint,2,opt,name=changed,proto3" json:"changed,omitempty"`
-	// Matched, and delivered, deleted or edited before it was their turn.
+	// Matched, and delivered, deleted or edited before it was their turn; of a delete also tasks of
+	// workflows' steps, which stay.
 	Skipped int64 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// This is the last one.
 	Done bool `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`

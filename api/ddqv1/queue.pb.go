@@ -1278,8 +1278,11 @@ func (x *ListTasksResponse) GetNextPageToken() string {
 type DeleteTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Every topic is searched when empty.
-	Topic         string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Also the task of a workflow's step, which fails by that. Without it such a task is refused:
+	// STEP_OF_WORKFLOW.
+	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1326,6 +1329,13 @@ func (x *DeleteTaskRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *DeleteTaskRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
 }
 
 type DeleteTaskResponse struct {
@@ -3930,10 +3940,11 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x06filter\x18\x05 \x01(\v2\x12.ddq.v1.TaskFilterR\x06filter\"_\n" +
 	"\x11ListTasksResponse\x12\"\n" +
 	"\x05tasks\x18\x01 \x03(\v2\f.ddq.v1.TaskR\x05tasks\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"9\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"O\n" +
 	"\x11DeleteTaskRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\"*\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"*\n" +
 	"\x12DeleteTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\"\xd8\x01\n" +
 	"\x15RescheduleTaskRequest\x12\x14\n" +

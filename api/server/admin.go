@@ -125,11 +125,11 @@ func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*
 }
 
 func (a *admin) PurgeTopic(ctx context.Context, r *ddqv1.PurgeTopicRequest) (*ddqv1.PurgeTopicResponse, error) {
-	n, err := a.service.Topics.Purge(ctx, r.Name)
+	done, err := a.service.Topics.Purge(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.PurgeTopicResponse{Deleted: n}, nil
+	return &ddqv1.PurgeTopicResponse{Deleted: done.Deleted, Skipped: done.Skipped}, nil
 }
 
 func (a *admin) ListDeadLetters(ctx context.Context, r *ddqv1.ListDeadLettersRequest) (*ddqv1.ListDeadLettersResponse, error) {
@@ -151,11 +151,11 @@ func (a *admin) RequeueDeadLetters(ctx context.Context, r *ddqv1.RequeueDeadLett
 	if e != nil {
 		return nil, e
 	}
-	n, missing, err := a.service.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter)
+	done, err := a.service.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter)
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.RequeueDeadLettersResponse{Requeued: n, NotFound: texts(missing)}, nil
+	return &ddqv1.RequeueDeadLettersResponse{Requeued: done.Count, NotFound: texts(done.Missing), Skipped: done.Skipped}, nil
 }
 
 func (a *admin) DeleteDeadLetters(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (*ddqv1.DeleteDeadLettersResponse, error) {

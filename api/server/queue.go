@@ -38,7 +38,11 @@ func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.Ge
 }
 
 func (q *queue) DeleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (*ddqv1.DeleteTaskResponse, error) {
-	topic, err := q.service.Tasks.Delete(ctx, r.Topic, r.Id)
+	remove := q.service.Tasks.Delete
+	if r.Force {
+		remove = q.service.Tasks.ForceDelete
+	}
+	topic, err := remove(ctx, r.Topic, r.Id)
 	if err != nil {
 		return nil, err
 	}

@@ -241,8 +241,8 @@ func TestTaskOfAnAckThatCannotBeDeliveredIsADeadLetter(t *testing.T) {
 			}
 		}
 		configure(t, s, "audit", func(c *store.Topic) { c.MaxPayload = 100 })
-		if n, missing, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{"large", "none"}, service.DeadFilter{}); n != 1 || len(missing) != 1 || err != nil {
-			t.Errorf("requeue: %d, %v, %v", n, missing, err)
+		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{"large", "none"}, service.DeadFilter{}); done.Count != 1 || len(done.Missing) != 1 || err != nil {
+			t.Errorf("requeued %+v, %v", done, err)
 		}
 		servicetest.Idle(time.Second)
 		servicetest.Subscribe(t, s, "audit", 100).Gets("too large by then")

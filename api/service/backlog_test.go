@@ -98,9 +98,9 @@ func TestBacklogCapIsExactOnOneNode(t *testing.T) {
 				t.Fatalf("task %d of a batch: %v", i, out[i].Err)
 			}
 		}
-		deleted, err := s.Topics.Purge(t.Context(), "mail")
-		if err != nil || deleted != 100 {
-			t.Fatalf("purge: %d, %v", deleted, err)
+		purged, err := s.Topics.Purge(t.Context(), "mail")
+		if err != nil || purged.Deleted != 100 {
+			t.Fatalf("purge: %+v, %v", purged, err)
 		}
 		time.Sleep(intake.Pause)
 		if n := fill(t, s, "mail", 30); n != 30 {

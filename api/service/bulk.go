@@ -20,6 +20,7 @@ type BulkEditor struct {
 	limits *limits
 	look   *lookup
 	reads  *taskReader
+	steps  *steps
 }
 
 // Bulk says which tasks of a topic to change at once.
@@ -36,7 +37,7 @@ const MaxBulk = 1_000_000
 // Progress is how far a Bulk is.
 type Progress struct {
 	Matched, Changed int64
-	Skipped          int64 // matched, and not there to be changed when it was their turn
+	Skipped          int64 // matched, and not there to be changed when it was their turn, or steps' to be deleted
 	Done             bool
 	Capped           bool // Max was reached
 }
@@ -189,7 +190,7 @@ func (s *BulkEditor) targets(ctx context.Context, t *store.Topic, shard store.Sh
 }
 
 // deleteTargets deletes tasks that are still as they were seen: an edit that nobody
-// could see here may have made them others.
+// could see here may have made them others. Those of steps stay.
 func (s *BulkEditor) deleteTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (n int64, err error) {
 	ids := make([]string, len(targets))
 	for i, t := range targets {
@@ -199,9 +200,13 @@ func (s *BulkEditor) deleteTargets(ctx context.Context, ref *actors.Topic, shard
 	if err != nil {
 		return 0, err
 	}
+	owned, e := s.steps.owned(ctx, shard.Topic, now)
+	if e != nil {
+		return 0, e
+	}
 	ids = ids[:0]
 	for i, t := range targets {
-		if now[i].State.Pending() && now[i].Version() == t.version {
+		if now[i].State.Pending() && now[i].Version() == t.version && !owned[t.id] {
 			ids = append(ids, t.id)
 		}
 	}

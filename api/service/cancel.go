@@ -47,7 +47,7 @@ func (s *Tasks) Cancel(ctx, waiting context.Context, topic, id string, wait time
 	if e != nil {
 		return Cancelled{}, e
 	}
-	state, e := s.requestCancel(ctx, ref, id, orDelete)
+	state, e := s.requestCancel(ctx, ref, id, orDelete, false)
 	out := Cancelled{Topic: topic, Outcome: CancelRequested, State: state}
 	switch {
 	case e != nil:
@@ -70,8 +70,8 @@ const cancelTries = 5
 
 // requestCancel marks a running task as to be ended, and tells its worker. It returns
 // the state of the task: running; done, dead or expired, when it was too late; unknown,
-// when it was deleted.
-func (s *Tasks) requestCancel(ctx context.Context, ref *actors.Topic, id string, orDelete bool) (store.State, *problem.Error) {
+// when it was deleted. With force that is also done to the task of a step.
+func (s *Tasks) requestCancel(ctx context.Context, ref *actors.Topic, id string, orDelete, force bool) (store.State, *problem.Error) {
 	for try := 1; ; try++ {
 		state, e := s.markCancelled(ctx, ref, id)
 		if e != nil || !state.Pending() {
@@ -80,11 +80,11 @@ func (s *Tasks) requestCancel(ctx context.Context, ref *actors.Topic, id string,
 		if !orDelete || try == cancelTries {
 			return state, errNotRunning(id, state)
 		}
-		_, err := s.Delete(ctx, ref.Config().Name, id)
+		_, err := s.delete(ctx, ref.Config().Name, id, force)
 		if e = problem.FromStore(err); e == nil {
 			return store.StateUnknown, nil
 		}
-		if e.Kind != problem.Precondition { // else a worker has it now
+		if e.Kind != problem.Precondition || e.Reason == problem.ReasonStep { // else a worker has it now
 			return state, e
 		}
 	}

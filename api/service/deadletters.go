@@ -19,6 +19,7 @@ type DeadLetters struct {
 	limits *limits
 	look   *lookup
 	refuse *refusedTasks
+	steps  *steps
 }
 
 // List pages through the dead letters that the filter matches.
@@ -38,10 +39,30 @@ func (f DeadFilter) matches(t *store.Snapshot) bool {
 		(f.Before == 0 || t.Finished < f.Before)
 }
 
-// Requeue makes dead letters due now with fresh attempts: ids, or with none
-// what the filter matches. missing are those of ids that are no dead letters.
-func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return s.each(ctx, topic, ids, f, (*sent.Refused).Again, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+// Requeued is what came of a requeue.
+type Requeued struct {
+	Count   int64
+	Missing []string // of ids: no dead letters
+	Skipped int64    // by filter: tasks of workflows, which stay
+}
+
+// Requeue makes dead letters due now with fresh attempts: ids, or with none what the filter
+// matches. Those of steps are their workflow's to retry: among ids they are refused.
+func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f DeadFilter) (done Requeued, err error) {
+	ref, e := s.open(ctx, topic, ids)
+	if e != nil {
+		return done, e
+	}
+	if e := s.steps.refuse(ctx, ref.Config(), "RetryWorkflow", ids...); e != nil {
+		e.Field = "ids"
+		return done, e
+	}
+	keep := func(shard store.Shard, ids []string) ([]string, *problem.Error) {
+		left, err := s.steps.without(ctx, shard, ids)
+		done.Skipped += int64(len(ids) - len(left))
+		return left, err
+	}
+	done.Count, done.Missing, err = s.each(ctx, ref, ids, f, keep, (*sent.Refused).Again, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		statuses := make([]store.Status, len(results))
 		for i, r := range results {
@@ -64,11 +85,17 @@ func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f
 		}
 		return statuses, err
 	})
+	return done, err
 }
 
 // Delete deletes dead letters like Requeue requeues them.
 func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return s.each(ctx, topic, ids, f, forget, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+	ref, e := s.open(ctx, topic, ids)
+	if e != nil {
+		return 0, nil, e
+	}
+	all := func(_ store.Shard, ids []string) ([]string, *problem.Error) { return ids, nil }
+	return s.each(ctx, ref, ids, f, all, forget, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		_, results, err := s.store.RemoveDead(ctx, shard, ids)
 		return results, err
 	})
@@ -76,21 +103,25 @@ func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f 
 
 type deadAction func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error)
 
-func (s *DeadLetters) each(ctx context.Context, topic string, ids []string, f DeadFilter, again refusedAction, act deadAction) (n int64, missing []string, err error) {
+// chosen leaves out those of the matches in a shard that are not to be acted on.
+type chosen func(shard store.Shard, ids []string) ([]string, *problem.Error)
+
+// open checks what dead letters are meant, and opens their topic.
+func (s *DeadLetters) open(ctx context.Context, topic string, ids []string) (*actors.Topic, *problem.Error) {
 	l := s.limits
 	if len(ids) > l.BatchTasks {
-		return 0, nil, problem.BadField("ids", "BATCH_SIZE", "%d ids; at most %d are allowed", len(ids), l.BatchTasks)
+		return nil, problem.BadField("ids", "BATCH_SIZE", "%d ids; at most %d are allowed", len(ids), l.BatchTasks)
 	}
 	for _, id := range ids {
 		if err := l.CheckID(id); err != nil {
 			err.Field = "ids"
-			return 0, nil, err
+			return nil, err
 		}
 	}
-	ref, e := s.node.Topics().Open(ctx, topic, false)
-	if e != nil {
-		return 0, nil, e
-	}
+	return s.node.Topics().Open(ctx, topic, false)
+}
+
+func (s *DeadLetters) each(ctx context.Context, ref *actors.Topic, ids []string, f DeadFilter, keep chosen, again refusedAction, act deadAction) (n int64, missing []string, err error) {
 	if len(ids) > 0 {
 		n, missing, err = actOn(ref, ids, act)
 		if err != nil {
@@ -99,7 +130,7 @@ func (s *DeadLetters) each(ctx context.Context, topic string, ids []string, f De
 		more, missing, err := s.refuse.act(ctx, ref, missing, again)
 		return n + more, missing, err
 	}
-	if n, err = s.actOnMatches(ctx, ref, f, act); err != nil {
+	if n, err = s.actOnMatches(ctx, ref, f, keep, act); err != nil {
 		return n, nil, err
 	}
 	more, err := s.refuse.actOnMatches(ctx, ref, f, again)
@@ -137,13 +168,17 @@ func actOn(ref *actors.Topic, ids []string, act deadAction) (n int64, missing []
 
 // actOnMatches reads all matches of a shard before it acts on any, since acting
 // moves them.
-func (s *DeadLetters) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFilter, act deadAction) (n int64, err error) {
+func (s *DeadLetters) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFilter, keep chosen, act deadAction) (n int64, err error) {
 	for _, shard := range place.Shards(ref.Config()) {
 		ids, err := s.matching(ctx, shard, f)
 		if err != nil {
 			return n, problem.AsError(err)
 		}
-		for batch := range slices.Chunk(ids, store.BatchItems) {
+		for matches := range slices.Chunk(ids, store.BatchItems) {
+			batch, e := keep(shard, matches)
+			if e != nil {
+				return n, e
+			}
 			results, err := act(ref, shard, batch)
 			if err != nil {
 				return n, problem.AsError(err)

@@ -349,8 +349,8 @@ func TestTasksPurgedElsewhereAreForgotten(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 0)
 		w.Enqueue(f.Nodes["b"], "mail", "t", 120, 10*time.Second)
 		time.Sleep(5 * time.Second) // half of them are ready
-		if n, err := f.Nodes["c"].Sys.Topics.Purge(t.Context(), "mail"); n != 120 || err != nil {
-			t.Fatalf("purged %d, %v", n, err)
+		if done, err := f.Nodes["c"].Sys.Topics.Purge(t.Context(), "mail"); done.Deleted != 120 || err != nil {
+			t.Fatalf("purged %+v, %v", done, err)
 		}
 		time.Sleep(time.Minute)
 		nodes, err := f.Nodes["a"].Sys.Fleet.Nodes(t.Context())

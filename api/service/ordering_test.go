@@ -236,8 +236,8 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 		if err != nil || got.Shard == was.Shard {
 			t.Errorf("the third is in %v of before: %v", got.Shard, err)
 		}
-		if n, missing, err := b.DeadLetters.Requeue(t.Context(), "mail", []string{dead.Task.ID}, service.DeadFilter{}); n != 1 || len(missing) > 0 || err != nil {
-			t.Fatalf("requeued %d, missing %v: %v", n, missing, err)
+		if done, err := b.DeadLetters.Requeue(t.Context(), "mail", []string{dead.Task.ID}, service.DeadFilter{}); done.Count != 1 || len(done.Missing) > 0 || err != nil {
+			t.Fatalf("requeued %+v, %v", done, err)
 		}
 		servicetest.Idle(time.Second)
 		w.Settle(subscription.SettleAck, w.Gets("third")["third"])

@@ -102,8 +102,8 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 		if r := servicetest.EnqueueOne(t, b, servicetest.After("mail", "dead", time.Hour)); r.Replaced != store.StateDead {
 			t.Errorf("a dead letter was not replaced: %+v", r)
 		}
-		if n, missing, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"dead"}, service.DeadFilter{}); n != 0 || len(missing) != 1 || err != nil {
-			t.Errorf("requeued %d, missing %v: %v", n, missing, err)
+		if done, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"dead"}, service.DeadFilter{}); done.Count != 0 || len(done.Missing) != 1 || err != nil {
+			t.Errorf("requeued %+v, %v", done, err)
 		}
 		if _, err := a.Tasks.Delete(t.Context(), "", "gone"); err != nil {
 			t.Error(err)
@@ -236,8 +236,8 @@ func TestADeadLetterWhoseIDIsGivenAnewIsNotRequeued(t *testing.T) {
 		if _, _, err := f.Store.Add(t.Context(), places[0].For(topic.Life), []*store.Task{again}); err != nil {
 			t.Fatal(err)
 		}
-		if n, missing, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"x"}, service.DeadFilter{}); n != 0 || len(missing) != 1 || err != nil {
-			t.Errorf("requeued %d, missing %v: %v", n, missing, err)
+		if done, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"x"}, service.DeadFilter{}); done.Count != 0 || len(done.Missing) != 1 || err != nil {
+			t.Errorf("requeued %+v, %v", done, err)
 		}
 		live := int64(0)
 		stats, err := f.Store.Stats(t.Context(), places)

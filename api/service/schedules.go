@@ -28,7 +28,7 @@ func (s scheduleTasks) FitsFlow(ctx context.Context, at string, d *graph.Definit
 }
 
 func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error {
-	_, err := s.tasks.requestCancel(ctx, topic, id, true)
+	_, err := s.tasks.requestCancel(ctx, topic, id, true, true)
 	return err
 }
 

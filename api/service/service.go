@@ -51,21 +51,23 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
-	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}}, audiencesOf(node, st, look)
+	of := &steps{store: st}
+	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}, of}, audiencesOf(node, st, look)
+	of.flows = workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}})
 	coming := forecasts.New(node, st, look.topics, recipientsOf(users))
 	scheduled := schedules.New(node, look.topics, scheduleTasks{tasks}, users, coming)
 	return &Service{
 		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},
-		Bulk:        &BulkEditor{node, st, limits, look, reads},
-		DeadLetters: &DeadLetters{node, st, limits, look, &refusedTasks{node, node.Cells()}},
-		Topics:      &Topics{node, st, limits, look, indexNow},
+		Bulk:        &BulkEditor{node, st, limits, look, reads, of},
+		DeadLetters: &DeadLetters{node, st, limits, look, &refusedTasks{node, node.Cells()}, of},
+		Topics:      &Topics{node, st, limits, look, indexNow, of},
 		Watches:     watches.New(node, st, limits),
 		Delivery:    &Delivery{node, tasks, limits},
 		Fleet:       &Fleet{node, st, limits, look},
 		Schedules:   scheduled,
 		Calendars:   schedules.NewCalendars(scheduled),
-		Workflows:   workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}}),
+		Workflows:   of.flows,
 		Audiences:   users,
 		Forecasts:   coming,
 		node:        node,

@@ -170,8 +170,8 @@ func TestNackFollowsPolicy(t *testing.T) {
 		if err != nil || len(dead) != 1 || dead[0].Reason != store.ReasonMaxRetries {
 			t.Fatalf("dead letters: %+v %v", dead, err)
 		}
-		if n, _, err := s.DeadLetters.Requeue(t.Context(), "mail", nil, service.DeadFilter{}); n != 1 || err != nil {
-			t.Fatalf("requeued %d, %v", n, err)
+		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", nil, service.DeadFilter{}); done.Count != 1 || err != nil {
+			t.Fatalf("requeued %+v, %v", done, err)
 		}
 		if d := w.TakeOne(); d.Task.Attempt != 1 {
 			t.Errorf("requeued with attempt %d", d.Task.Attempt)

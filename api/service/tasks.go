@@ -17,6 +17,7 @@ type Tasks struct {
 	look   *lookup
 	why    *explainer
 	outbox outbox
+	steps  *steps
 }
 
 // Get returns a task with its history. With an empty topic every topic is searched; the same id in
@@ -34,9 +35,18 @@ func (s *Tasks) Get(ctx context.Context, topic, id string) (Found, error) {
 }
 
 // Delete removes a pending task and says where it was. With an empty topic every
-// topic is searched. When an answer was lost on the way, a refusal says nothing: the
-// try without an answer may have done it.
+// topic is searched. That of a workflow's step is refused. When an answer was lost on the
+// way, another refusal says nothing: the try without an answer may have done it.
 func (s *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
+	return s.delete(ctx, topic, id, false)
+}
+
+// ForceDelete is Delete also for the task of a workflow's step, which fails by that.
+func (s *Tasks) ForceDelete(ctx context.Context, topic, id string) (foundIn string, err error) {
+	return s.delete(ctx, topic, id, true)
+}
+
+func (s *Tasks) delete(ctx context.Context, topic, id string, force bool) (foundIn string, err error) {
 	topic, e := s.look.locate(ctx, topic, id)
 	if e != nil {
 		return "", e
@@ -44,6 +54,11 @@ func (s *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, e
 	ref, e := s.node.Topics().Open(ctx, topic, false)
 	if e != nil {
 		return topic, e
+	}
+	if !force {
+		if e := s.steps.refuse(ctx, ref.Config(), "CancelWorkflow, or with force", id); e != nil {
+			return topic, e
+		}
 	}
 	for _, place := range place.Candidates(ref.Config(), id) {
 		var results []store.RemoveResult

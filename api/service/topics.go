@@ -22,6 +22,7 @@ type Topics struct {
 	limits   *limits
 	look     *lookup
 	indexNow func(*store.Topic)
+	steps    *steps
 }
 
 // topicStore is the role of the store for Topics.
@@ -180,43 +181,53 @@ func (s *Topics) dropShards(ctx context.Context, t *store.Topic) error {
 	return nil
 }
 
-// Purge deletes the pending tasks and returns how many.
-func (s *Topics) Purge(ctx context.Context, name string) (deleted int64, err error) {
+// Purged is what came of a purge.
+type Purged struct {
+	Deleted int64
+	Skipped int64 // tasks of workflows, which stay
+}
+
+// Purge deletes the pending tasks that are no steps'.
+func (s *Topics) Purge(ctx context.Context, name string) (done Purged, err error) {
 	topics, e := s.look.topics(ctx, cmp.Or(name, "?"))
 	if e != nil {
-		return 0, e
+		return done, e
 	}
 	ref, e := s.node.Topics().Open(ctx, name, false)
 	if e != nil {
-		return 0, e
+		return done, e
 	}
 	for _, shard := range place.Shards(&topics[0]) {
-		n, err := s.purge(ctx, shard, ref)
-		if deleted += n; err != nil {
-			return deleted, problem.AsError(err)
+		if err := s.purge(ctx, shard, ref, &done); err != nil {
+			return done, problem.AsError(err)
 		}
 	}
-	return deleted, nil
+	return done, nil
 }
 
-func (s *Topics) purge(ctx context.Context, shard store.Shard, ref *actors.Topic) (deleted int64, err error) {
+func (s *Topics) purge(ctx context.Context, shard store.Shard, ref *actors.Topic, done *Purged) error {
 	after := store.Entry{}
 	for {
 		_, page, err := s.store.Window(ctx, shard, store.WindowQuery{After: after, To: store.MaxDue, Limit: purgePage})
 		if err != nil || len(page) == 0 {
-			return deleted, err
+			return err
 		}
-		ids := make([]string, len(page))
+		all := make([]string, len(page))
 		for i, e := range page {
-			ids[i] = e.ID
+			all[i] = e.ID
+		}
+		ids, e := s.steps.without(ctx, shard, all)
+		if e != nil {
+			return e
 		}
 		_, results, err := s.store.Remove(ctx, shard, ids)
 		if err != nil {
-			return deleted, err
+			return err
 		}
+		done.Skipped += int64(len(all) - len(ids))
 		for _, r := range results {
 			if r.Status == store.OK {
-				deleted++
+				done.Deleted++
 			}
 		}
 		ref.Deleted(shard.N, ids...)

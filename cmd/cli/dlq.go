@@ -104,6 +104,7 @@ type deadResult struct {
 	Topic    string   `json:"topic"`
 	Requeued *int64   `json:"requeued,omitempty"`
 	Deleted  *int64   `json:"deleted,omitempty"`
+	Skipped  int64    `json:"skipped,omitempty"` // tasks of workflows
 	NotFound []string `json:"not_found"`
 }
 
@@ -155,7 +156,9 @@ func (c deadLetterCommands) requeue() *cobra.Command {
 				if len(ids) > 0 {
 					*r.Requeued, r.NotFound, err = s.RequeueDeadLetters(ctx, action.topic, ids)
 				} else {
-					*r.Requeued, err = s.RequeueMatching(ctx, action.topic, filter)
+					var done client.Requeued
+					done, err = s.RequeueAll(ctx, action.topic, filter)
+					*r.Requeued, r.Skipped = done.Count, done.Skipped
 				}
 				return c.print(err, r, "%d dead letters requeued", *r.Requeued)
 			})
@@ -208,6 +211,9 @@ func (c deadLetterCommands) print(err error, r deadResult, format string, n int6
 	missing := len(r.NotFound)
 	if missing == 0 {
 		r.NotFound = []string{}
+	}
+	if r.Skipped > 0 {
+		format += fmt.Sprintf(", %d of workflows skipped", r.Skipped)
 	}
 	if err := c.Say(r, format, n); err != nil || missing == 0 {
 		return err

@@ -55,6 +55,7 @@ type deletedTaskView struct {
 
 func (c taskCommands) delete() *cobra.Command {
 	var f bulkFlags
+	var force bool
 	cmd := &cobra.Command{
 		Use:     "delete (ID | --topic TOPIC FILTER)",
 		Short:   "Delete a task that no worker holds, or all that match a filter",
@@ -62,16 +63,22 @@ func (c taskCommands) delete() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			filter, many, err := f.many(ids)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if many {
+			case many && force:
+				return session.Usagef("--force is for one task: tasks of workflows that match a filter stay")
+			case many:
 				return c.changeMany(cmd, &f, "delete the", func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
 					return s.DeleteTasks(ctx, f.topic, filter, b)
 				})
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				foundIn, err := s.Delete(ctx, f.topic, ids[0])
+				remove := s.Delete
+				if force {
+					remove = s.ForceDelete
+				}
+				foundIn, err := remove(ctx, f.topic, ids[0])
 				if err != nil {
 					return err
 				}
@@ -80,6 +87,7 @@ func (c taskCommands) delete() *cobra.Command {
 		},
 	}
 	f.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&force, "force", false, "also the task of a workflow's step, which fails by that")
 	return cmd
 }
 

@@ -127,6 +127,25 @@ func (s *Workflows) Get(ctx context.Context, topic, id string, steps bool) (stat
 	return status, units, nil
 }
 
+// Has reports whether a topic has a workflow, open or ended.
+func (s *Workflows) Has(ctx context.Context, topic, id string) (bool, *problem.Error) {
+	if s.kept == nil {
+		return false, nil
+	}
+	topics, e := s.topics(ctx, topic)
+	switch {
+	case e != nil && e.Kind == problem.NotFound:
+		return false, nil
+	case e != nil:
+		return false, e
+	}
+	_, _, err := s.kept.Get(ctx, &topics[0], id, false, false)
+	if isNone(err) {
+		return false, nil
+	}
+	return err == nil, errorOf(err)
+}
+
 // Definition returns a workflow as it was submitted.
 func (s *Workflows) Definition(ctx context.Context, topic, id string) (d *graph.Definition, err error) {
 	if e := s.at(ctx, topic, id, func(t *store.Topic) (err error) {

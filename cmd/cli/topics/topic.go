@@ -259,24 +259,29 @@ func (c commands) resume() *cobra.Command {
 type purgeView struct {
 	Name    string `json:"name"`
 	Deleted int64  `json:"deleted"`
+	Skipped int64  `json:"skipped,omitempty"`
 }
 
 func (c commands) purge() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge NAME",
-		Short: "Delete the tasks of a topic that no worker holds",
+		Short: "Delete the tasks of a topic that no worker holds, but for those of workflows",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.Confirm(yes, "delete every pending task of topic "+args[0]); err != nil {
 				return err
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				deleted, err := s.PurgeTopic(ctx, args[0])
+				p, err := s.Purge(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return c.Say(purgeView{args[0], deleted}, "%d tasks deleted", deleted)
+				view := purgeView{args[0], p.Deleted, p.Skipped}
+				if p.Skipped > 0 {
+					return c.Say(view, "%d tasks deleted, %d of workflows skipped", p.Deleted, p.Skipped)
+				}
+				return c.Say(view, "%d tasks deleted", p.Deleted)
 			})
 		},
 	}

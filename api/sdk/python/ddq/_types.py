@@ -1325,6 +1325,9 @@ PurgeTopicRequest = Dict[str, object]
 class PurgeTopicResponse(TypedDict, total=False):
     # A number of 64 bits, as text.
     deleted: str
+    # Tasks of workflows' steps, which stay: CancelWorkflow ends them.
+    # A number of 64 bits, as text.
+    skipped: str
 
 
 class PutBindingResponse(TypedDict, total=False):
@@ -1493,7 +1496,8 @@ ReleaseShardResponse = Dict[str, object]
 
 class RequeueDeadLettersRequest(TypedDict, total=False):
     filter: DeadLetterFilter
-    # These tasks, at most 1,000; with none, those that the filter matches.
+    # These tasks, at most 1,000; with none, those that the filter matches. A task of a workflow's step
+    # among them is refused, and nothing is requeued: STEP_OF_WORKFLOW.
     ids: List[str]
 
 
@@ -1502,6 +1506,9 @@ class RequeueDeadLettersResponse(TypedDict, total=False):
     not_found: List[str]
     # A number of 64 bits, as text.
     requeued: str
+    # By filter: tasks of workflows' steps, which stay: RetryWorkflow makes them anew.
+    # A number of 64 bits, as text.
+    skipped: str
 
 
 class RescheduleTaskRequest(TypedDict, total=False):

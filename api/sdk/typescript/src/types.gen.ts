@@ -1455,6 +1455,11 @@ export type PurgeTopicRequest = Record<string, unknown>;
 export interface PurgeTopicResponse {
   /** A number of 64 bits, as text. */
   deleted?: string;
+  /**
+   * Tasks of workflows' steps, which stay: CancelWorkflow ends them.
+   * A number of 64 bits, as text.
+   */
+  skipped?: string;
 }
 
 export interface PutBindingResponse {
@@ -1629,7 +1634,10 @@ export type ReleaseShardResponse = Record<string, unknown>;
 
 export interface RequeueDeadLettersRequest {
   filter?: DeadLetterFilter;
-  /** These tasks, at most 1,000; with none, those that the filter matches. */
+  /**
+   * These tasks, at most 1,000; with none, those that the filter matches. A task of a workflow's step
+   * among them is refused, and nothing is requeued: STEP_OF_WORKFLOW.
+   */
   ids?: string[];
 }
 
@@ -1638,6 +1646,11 @@ export interface RequeueDeadLettersResponse {
   not_found?: string[];
   /** A number of 64 bits, as text. */
   requeued?: string;
+  /**
+   * By filter: tasks of workflows' steps, which stay: RetryWorkflow makes them anew.
+   * A number of 64 bits, as text.
+   */
+  skipped?: string;
 }
 
 export interface RescheduleTaskRequest {

@@ -328,6 +328,8 @@ func local_request_DelayQueueService_ListTasks_1(ctx context.Context, marshaler 
 	return msg, metadata, err
 }
 
+var filter_DelayQueueService_DeleteTask_0 = &utilities.DoubleArray{Encoding: map[string]int{"topic": 0, "id": 1}, Base: []int{1, 1, 2, 0, 0}, Check: []int{0, 1, 1, 2, 3}}
+
 func request_DelayQueueService_DeleteTask_0(ctx context.Context, marshaler runtime.Marshaler, client extDdqv1.DelayQueueServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
 		protoReq extDdqv1.DeleteTaskRequest
@@ -349,6 +351,12 @@ func request_DelayQueueService_DeleteTask_0(ctx context.Context, marshaler runti
 	protoReq.Id, err = runtime.String(val)
 	if err != nil {
 		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "id", err)
+	}
+	if err := req.ParseForm(); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := runtime.PopulateQueryParameters(&protoReq, req.Form, filter_DelayQueueService_DeleteTask_0); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -378,6 +386,12 @@ func local_request_DelayQueueService_DeleteTask_0(ctx context.Context, marshaler
 	protoReq.Id, err = runtime.String(val)
 	if err != nil {
 		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "id", err)
+	}
+	if err := req.ParseForm(); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if err := runtime.PopulateQueryParameters(&protoReq, req.Form, filter_DelayQueueService_DeleteTask_0); err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
 	msg, err := server.DeleteTask(ctx, &protoReq)
 	return msg, metadata, err
