@@ -77,6 +77,7 @@ func workflowsCommand() *cobra.Command {
   chain   --workflows of --steps, one behind the other, --open at a time; then as many plain tasks
   saga    --workflows of three steps of which the last fails and the others are undone
   hop     --rounds chains one at a time, on a server that does nothing else
+  topics  as hop, with every other step in another topic
   fanout  --rounds of --copies and what waits for all of them
   grow    --rounds of a step whose ack adds --copies steps
   wait    --workflows of three steps that wait for a signal, weighed
@@ -105,9 +106,9 @@ a second then. The bench exits 1 when a step was made twice or too early, or a w
 	f.StringSliceVar(&o.Shapes, "shape", workflowShapes, "what to play, in this order")
 	f.IntVar(&o.Workflows, "workflows", 20_000, "workflows of chain, saga and wait")
 	f.IntVar(&o.Open, "open", 2000, "of those of chain and saga at a time")
-	f.IntVar(&o.Steps, "steps", 10, "steps of chain and hop")
+	f.IntVar(&o.Steps, "steps", 10, "steps of chain, hop and topics")
 	f.IntVar(&o.Copies, "copies", 1000, "copies of fanout, and steps that grow")
-	f.IntVar(&o.Rounds, "rounds", 50, "workflows of hop, fanout and grow, one at a time")
+	f.IntVar(&o.Rounds, "rounds", 50, "workflows of hop, topics, fanout and grow, one at a time")
 	f.IntVar(&o.Workers, "workers", 2, "workers")
 	f.BoolVar(&o.Kill, "kill", false, "kill the server in the middle of chain and saga, and start it again")
 	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")

@@ -18,13 +18,15 @@ const (
 	shapeFanout = "fanout"
 	shapeGrow   = "grow"
 	shapeWait   = "wait"
+	shapeTopics = "topics"
 )
 
-var workflowShapes = []string{shapeChain, shapeSaga, shapeHop, shapeFanout, shapeGrow, shapeWait}
+var workflowShapes = []string{shapeChain, shapeSaga, shapeHop, shapeTopics, shapeFanout, shapeGrow, shapeWait}
 
 // workflowShape is what workflows of one kind are made of.
 type workflowShape struct {
 	name      string
+	away      string          // another topic, in which steps are; empty: none
 	workflow  client.Workflow // without ID; Topic is the name
 	workflows int
 	open      int // at a time
@@ -48,6 +50,12 @@ func (o *workflowOptions) shape(name string) workflowShape {
 	switch name {
 	case shapeChain, shapeHop:
 		s.chain(o.Steps)
+	case shapeTopics:
+		s.chain(o.Steps)
+		s.away = name + "-away"
+		for i := 1; i < len(s.workflow.Steps); i += 2 {
+			s.workflow.Steps[i].Task.Topic = s.away
+		}
 	case shapeSaga:
 		s.saga()
 	case shapeFanout:

@@ -52,7 +52,7 @@ func (s *workflowShow) play(ctx context.Context, shape workflowShape, line *work
 		return s.weigh(ctx, &shape, line)
 	}
 	books := newWorkflowBooks(&shape)
-	stop := s.work(ctx, shape.name, func(_ context.Context, t sdk.Task) error {
+	handle := func(_ context.Context, t sdk.Task) error {
 		if t.Step == nil {
 			return nil
 		}
@@ -60,8 +60,11 @@ func (s *workflowShow) play(ctx context.Context, shape workflowShape, line *work
 		err := shape.handle(&t)
 		books.end(&t, time.Now())
 		return err
-	})
-	defer stop()
+	}
+	defer s.work(ctx, shape.name, handle)()
+	if shape.away != "" {
+		defer s.work(ctx, shape.away, handle)()
+	}
 	if err := s.warm(ctx, &shape); err != nil {
 		return err
 	}
