@@ -965,7 +965,8 @@ func (*Wait_Signal) isWait_What() {}
 // EnqueueRequest.
 type TaskTemplate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// That of the workflow, or empty: steps in other topics are refused.
+	// Empty: that of the workflow. In another topic the task is made by parcel, some milliseconds later, and
+	// held to the policy of that one. Whoever submits it may enqueue there.
 	Topic   string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	Payload []byte `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
 	// From when the step is made.

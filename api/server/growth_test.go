@@ -60,8 +60,12 @@ var growthRefusals = []refusal{
 		must(r, created("orders", &ddqv1.TopicPolicy{MaxPayloadBytes: &most})(r))
 		return grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Payload: []byte("four")}}}}})(r)
 	}, codes.InvalidArgument, "PAYLOAD_TOO_LARGE", "grow.steps[0].task.payload", "", 0},
-	{"grown step in another topic", grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Topic: "mail"}}}}}),
+	{"grown child in another topic", grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "mail", Steps: steps("b")}}}}}),
 		codes.InvalidArgument, "BAD_GRAPH", "grow.steps", "", 0},
+	{"grown step too large for another topic", func(r *rig) error {
+		must(r, created("mail", &ddqv1.TopicPolicy{MaxPayloadBytes: proto.Int64(3)})(r))
+		return grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Topic: "mail", Payload: []byte("four")}}}}})(r)
+	}, codes.InvalidArgument, "PAYLOAD_TOO_LARGE", "grow.steps[0].task.payload", "", 0},
 	{"1,001 grown steps", grown(&ddqv1.Growth{Steps: steps(numbered(1001)...)}), codes.InvalidArgument, "BAD_GRAPH", "grow.steps", "", 0},
 	{"growth over 1 MiB", grown(&ddqv1.Growth{Steps: []*ddqv1.Step{large("a"), large("b")}}), codes.InvalidArgument, "BAD_GRAPH", "grow", "", 0},
 	{"an input over 256 KiB for the next start", grown(&ddqv1.Growth{Again: make([]byte, 256<<10+1)}), codes.InvalidArgument, "BAD_GRAPH", "grow.again", "", 0},

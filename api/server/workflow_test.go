@@ -246,6 +246,38 @@ var workflowRefusals = []refusal{
 	{"negative number of workflows", created("orders", &ddqv1.TopicPolicy{MaxWorkflows: proto.Int64(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_workflows", "", 0},
 	{"workflows of a topic kept too short", created("orders", &ddqv1.TopicPolicy{WorkflowRetentionMs: proto.Int64(999)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.workflow_retention_ms", "", 0},
 	{"workflows of a topic kept too long", created("orders", &ddqv1.TopicPolicy{WorkflowRetentionMs: proto.Int64(31_622_400_001)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.workflow_retention_ms", "", 0},
+	// Tasks of steps.
+	{"requeue of a dead step", func(r *rig) error {
+		must(r, submitted(nil)(r))
+		charge := r.take("orders")
+		r.bury("orders", charge)
+		_, err := r.admin.RequeueDeadLetters(r.Context(), &ddqv1.RequeueDeadLettersRequest{Topic: "orders", Ids: []string{charge.Task.Id}})
+		return err
+	}, codes.FailedPrecondition, "STEP_OF_WORKFLOW", "ids", "", 0},
+	{"delete of a step's task", func(r *rig) error {
+		id := r.chargeLater()
+		_, err := r.queue.DeleteTask(r.Context(), &ddqv1.DeleteTaskRequest{Topic: "orders", Id: id})
+		return err
+	}, codes.FailedPrecondition, "STEP_OF_WORKFLOW", "id", "", 0},
+	{"cancel or delete of a step's task", func(r *rig) error {
+		id := r.chargeLater()
+		_, err := r.queue.CancelTask(r.Context(), &ddqv1.CancelTaskRequest{Topic: "orders", Id: id, OrDelete: true})
+		return err
+	}, codes.FailedPrecondition, "STEP_OF_WORKFLOW", "id", "", 0},
+	{"template too large for another topic", func(r *rig) error {
+		must(r, created("audit", &ddqv1.TopicPolicy{MaxPayloadBytes: proto.Int64(1)})(r))
+		return stepped(2, func(s *ddqv1.Step) { s.GetTask().Topic = "audit" })(r)
+	}, codes.InvalidArgument, "PAYLOAD_TOO_LARGE", "steps[2].task.payload", "", 0},
+	{"child in another topic", stepped(0, func(s *ddqv1.Step) {
+		s.Does = &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "audit", Steps: []*ddqv1.Step{{Name: "a"}}}}
+	}), codes.InvalidArgument, "BAD_GRAPH", "steps", "", 0},
+	{"again from another topic", func(r *rig) error {
+		must(r, stepped(0, func(s *ddqv1.Step) { s.Does = &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Topic: "audit"}} })(r))
+		d := r.take("audit")
+		ack := &ddqv1.Ack{TaskId: d.Task.Id, HoldToken: d.HoldToken, Grow: &ddqv1.Growth{Again: []byte("x")}}
+		_, err := r.queue.Ack(r.Context(), &ddqv1.AckRequest{Topic: "audit", Ack: ack})
+		return err
+	}, codes.InvalidArgument, "BAD_GRAPH", "grow.again", "", 0},
 	{"submit to a paused topic", ordered(func(r *rig) error {
 		_, err := r.admin.PauseTopic(r.Context(), &ddqv1.PauseTopicRequest{Name: "orders", Enqueue: true})
 		must(r, err)

@@ -62,6 +62,8 @@ func (s *Tasks) say(ctx context.Context, topic, id string, g *graph.Growth) ([]b
 		return say, nil
 	case err == nil && held.Task.StepOf == nil && held.State.Live():
 		return nil, problem.NoStep(id)
+	case err == nil && g.Again != nil && held.Task.StepOf != nil && held.Task.StepOf.Topic != "": // who may begin it here is not asked there
+		return nil, problem.BadField("grow.again", "BAD_GRAPH", "grow.again is for steps in the topic of their workflow, which is %q", held.Task.StepOf.Topic)
 	}
 	return say, err
 }

@@ -2194,7 +2194,8 @@ class TaskTemplate(TypedDict, total=False):
     payload: str
     priority: int
     rate_key: str
-    # That of the workflow, or empty: steps in other topics are refused.
+    # Empty: that of the workflow. In another topic the task is made by parcel, some milliseconds later, and
+    # held to the policy of that one. Whoever submits it may enqueue there.
     topic: str
     # A number of 64 bits, as text.
     visibility_timeout_ms: str

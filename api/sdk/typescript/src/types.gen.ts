@@ -2404,7 +2404,10 @@ export interface TaskTemplate {
   payload?: string;
   priority?: number;
   rate_key?: string;
-  /** That of the workflow, or empty: steps in other topics are refused. */
+  /**
+   * Empty: that of the workflow. In another topic the task is made by parcel, some milliseconds later, and
+   * held to the policy of that one. Whoever submits it may enqueue there.
+   */
   topic?: string;
   /** A number of 64 bits, as text. */
   visibility_timeout_ms?: string;
