@@ -373,3 +373,30 @@ func TestWorkflow(t *testing.T) {
 	r.do("DELETE", order, "").want(204)
 	r.do("GET", order, "").problem(404, "NO_WORKFLOW")
 }
+
+// TestTasksOfSteps are their workflow's: over REST, too.
+func TestTasksOfSteps(t *testing.T) {
+	r := newRig(t, Config{})
+	sent := `{"id":"order-17","steps":[{"name":"charge","task":{"topic":"bank","delay":"3600s"}}]}`
+	r.do("POST", "/v1/topics/orders/workflows", sent).want(202)
+	const bank = "/v1/topics/bank/tasks"
+	var id string
+	for id == "" { // its task comes by parcel
+		if tasks, _ := r.do("GET", bank, "").want(200).field("tasks").([]any); len(tasks) > 0 {
+			task, _ := tasks[0].(map[string]any)
+			id, _ = task["id"].(string)
+		}
+	}
+	task, _ := r.do("GET", bank+"/"+id, "").want(200).field("task").(map[string]any)
+	if step, _ := task["step"].(map[string]any); step["workflow"] != "order-17" || step["workflow_topic"] != "orders" {
+		t.Errorf("it is of %v", step)
+	}
+	r.do("DELETE", bank+"/"+id, "").problem(409, "STEP_OF_WORKFLOW")
+	if got := r.do("POST", "/v1/topics/bank:purge", "").want(200); got.field("skipped") != "1" {
+		t.Errorf("purged: %s", got.body)
+	}
+	r.do("DELETE", bank+"/"+id+"?force=true", "").want(204)
+	if got := r.do("GET", "/v1/topics/orders/workflows/order-17:wait?wait_ms=10000", "").want(200); got.header.Get("Ddq-Settled") != "true" {
+		t.Errorf("it has not failed: %s", got.body)
+	}
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTasksOfSteps are their workflow's: the command line says which call to make, and has --force.
+func TestTasksOfSteps(t *testing.T) {
+	ddq := onMemory(t)
+	file := filepath.Join(t.TempDir(), "order.yaml")
+	const order = `topic: orders
+steps:
+  - name: charge
+    task: {topic: bank, delay: 3600s}
+`
+	if err := os.WriteFile(file, []byte(order), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ddq(exitOK, "workflow", "submit", "-f", file, "--id", "order-17")
+	var task struct{ ID string }
+	for began := time.Now(); task.ID == "" && time.Since(began) < time.Minute; { // its task comes by parcel
+		if got := ddq(exitOK, "task", "list", "--topic", "bank", "-o", "json"); got.out != "" {
+			if err := json.Unmarshal([]byte(got.out), &task); err != nil {
+				t.Fatalf("%v: %s", err, got.out)
+			}
+		}
+	}
+	id := task.ID
+	if got := ddq(exitFailed, "task", "delete", id); !strings.Contains(got.err, "STEP_OF_WORKFLOW") || !strings.Contains(got.err, "CancelWorkflow") {
+		t.Errorf("delete: %s", got.err)
+	}
+	if got := ddq(exitOK, "topic", "purge", "bank", "--yes"); !strings.Contains(got.out, "0 tasks deleted, 1 of workflows skipped") {
+		t.Errorf("purge: %s%s", got.out, got.err)
+	}
+	ddq(exitUsage, "task", "delete", "--topic", "bank", "--state", "scheduled", "--yes", "--force")
+	ddq(exitOK, "task", "delete", id, "--force")
+	if got := ddq(exitOK, "workflow", "watch", "order-17"); !strings.Contains(got.out+got.err, "failed") {
+		t.Errorf("watch: %s%s", got.out, got.err)
+	}
+}
