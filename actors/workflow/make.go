@@ -100,7 +100,11 @@ func (p *settling) valuesOf(e edge) int {
 	return size
 }
 
-// cancelRest ends what a step waited for and has no need of any more.
+// cancelRest ends what a step waited for and has no need of any more. What was made in this step of
+// the workflow never was: it is skipped. What that had cancelled in its turn stays cancelled, because
+// this step may be met by it. So where two steps with cancel_rest could begin in one step of the
+// workflow, and one of them is in the rest of the other, it matters which has its turn first, see
+// visitAll: if it is the other one, the one in its rest does not begin, and cancels nothing.
 func (p *settling) cancelRest(n *node) {
 	for _, e := range n.after {
 		rest := &p.w.of().steps[e.step]

@@ -397,15 +397,11 @@ func (r *reference) unsound() bool {
 	return false
 }
 
-// settle looks at everything until nothing changes any more.
+// settle looks at all steps in their order until nothing changes any more.
 func (r *reference) settle() {
-	for r.before = r.made; r.once(); {
-	}
-}
-
-func (r *reference) once() bool {
+	r.before = r.made
 	if !r.phase.Open() {
-		return false
+		return
 	}
 	for _, s := range r.steps {
 		for _, unit := range s.units {
@@ -414,12 +410,15 @@ func (r *reference) once() bool {
 			}
 		}
 	}
-	for i := range r.steps {
-		if r.look(&r.steps[i]) {
-			return true
+	for changed := true; changed; {
+		changed = false
+		for i := range r.steps {
+			for r.look(&r.steps[i]) {
+				changed = true
+			}
 		}
 	}
-	return r.close()
+	r.close()
 }
 
 // look makes or skips one unit of a step.
@@ -568,18 +567,18 @@ func (r *reference) how(s *refStep) string {
 	return rank[worst]
 }
 
-func (r *reference) close() bool {
+func (r *reference) close() {
 	if r.paused {
-		return false
+		return
 	}
 	for _, u := range r.units {
 		if u.state.Open() {
-			return false
+			return
 		}
 	}
 	if r.phase == Running && !r.unsound() {
 		r.phase = Done
-		return false
+		return
 	}
 	if r.phase == Running {
 		r.fail()
@@ -602,7 +601,6 @@ func (r *reference) close() bool {
 	default:
 		r.phase = Failed
 	}
-	return false
 }
 
 // String is all that is compared.

@@ -40,7 +40,7 @@ type settling struct {
 	first int64 // what has a higher number is of this step
 	made  int   // pieces of the commit, about, for what is made
 	bytes int   // of that
-	anew  bool  // all steps are to be visited once more
+	anew  bool  // all steps are to be visited, those behind the present one at once
 }
 
 func (p *transition) happened(e Event) *refusal.Error {
@@ -78,10 +78,7 @@ func (p *settling) settle() {
 	p.passWaits()
 	for {
 		p.askAll()
-		for p.anew = true; p.anew; {
-			p.anew = false
-			p.visitAll()
-		}
+		p.visitAll()
 		if !p.close() {
 			break
 		}
@@ -89,29 +86,40 @@ func (p *settling) settle() {
 	p.setWake()
 }
 
-// visitAll makes and skips steps until nothing follows any more.
+// visitAll makes and skips steps until nothing follows any more. It goes through them in their
+// order, those that grew last, and again through those of which something may have changed: so a
+// step has its turn once before any has a second one. What cancelRest does follows from that order.
 func (p *settling) visitAll() {
-	g := p.w.of()
-	queue := make([]int, len(g.steps))
-	queued := make([]bool, len(g.steps))
-	for i := range queue {
-		queue[i], queued[i] = i, true
+	due := make([]bool, len(p.w.of().steps))
+	for p.anew = true; p.anew; {
+		p.anew = false
+		for i := range due {
+			due[i] = true
+		}
+		for p.visitDue(due) && !p.anew {
+		}
 	}
-	for len(queue) > 0 {
-		i := queue[0]
-		queue = queue[1:]
-		queued[i] = false
+}
+
+// visitDue goes through the steps that are due once, and reports whether some are due that it has
+// gone past. It goes on to the end when all are to be visited anew, as all behind are due then.
+func (p *settling) visitDue(due []bool) (again bool) {
+	g := p.w.of()
+	for i := range due {
+		if !due[i] && !p.anew {
+			continue
+		}
+		due[i] = false
 		if !p.visit(i) {
 			continue
 		}
 		for at := i; at >= 0; at = g.steps[at].parent { // those who wait for what grew, too
 			for _, next := range g.steps[at].before {
-				if !queued[next] {
-					queue, queued[next] = append(queue, next), true
-				}
+				due[next], again = true, again || next <= i
 			}
 		}
 	}
+	return again
 }
 
 // visit makes or skips what waits of a step, and reports whether any of it has ended.
