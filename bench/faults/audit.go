@@ -96,7 +96,7 @@ func (a *auditor) look(ctx context.Context, c *client.Client, t client.Snapshot)
 		t = whole
 	}
 	e := found(t)
-	if t.Topic == plan.Flowed {
+	if t.Topic == plan.Flowed || t.Topic == plan.Next {
 		wire, err := ddqv1.NewDelayQueueServiceClient(c.Conn()).GetTask(ctx, &ddqv1.GetTaskRequest{Topic: t.Topic, Id: t.ID})
 		if err != nil {
 			return err

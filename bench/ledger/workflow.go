@@ -11,6 +11,7 @@ type Workflow struct {
 // Step is one of a workflow, or one that an ack adds.
 type Step struct {
 	Name    string      `json:"name"`
+	Topic   string      `json:"topic,omitempty"` // of its task; empty: that of the workflow
 	After   []Condition `json:"after,omitempty"`
 	Need    int         `json:"need,omitempty"` // 0: all
 	Copies  *int        `json:"copies,omitempty"`
@@ -38,6 +39,7 @@ const (
 // Making is which making of which step a task is.
 type Making struct {
 	Workflow string  `json:"workflow"`
+	Topic    string  `json:"topic,omitempty"` // of the workflow; empty: that of the task
 	Step     string  `json:"step"`
 	Copy     int     `json:"copy,omitempty"`
 	Try      int     `json:"try"`

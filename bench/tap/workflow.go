@@ -13,7 +13,7 @@ func Making(t *ddqv1.Task) *ledger.Making {
 	if s == nil {
 		return nil
 	}
-	m := &ledger.Making{Workflow: s.GetWorkflow(), Step: s.GetName(), Copy: int(s.GetCopy()), Try: int(s.GetTry()), Starts: int(s.GetStarts()), Undo: s.GetUndo()}
+	m := &ledger.Making{Workflow: s.GetWorkflow(), Topic: s.GetWorkflowTopic(), Step: s.GetName(), Copy: int(s.GetCopy()), Try: int(s.GetTry()), Starts: int(s.GetStarts()), Undo: s.GetUndo()}
 	for _, in := range t.GetInputs() {
 		m.Inputs = append(m.Inputs, ledger.Input{Step: in.GetStep(), Copy: int(in.GetCopy()), State: client.StepState(in.GetState()).String(), Sum: Sum(in.GetResult())})
 	}

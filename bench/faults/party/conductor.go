@@ -203,7 +203,7 @@ func stepsOf(list []ledger.Step) []client.Step {
 		case s.Signal != "" || s.DelayMS > 0:
 			all[i].Wait = client.Wait{Signal: s.Signal, Delay: time.Duration(s.DelayMS) * time.Millisecond}
 		default:
-			all[i].Task.Payload = fmt.Append(nil, "step ", s.Name)
+			all[i].Task.Topic, all[i].Task.Payload = s.Topic, fmt.Append(nil, "step ", s.Name)
 			if s.Undo {
 				all[i].Undo = &client.Task{Payload: fmt.Append(nil, "undo ", s.Name)}
 			}

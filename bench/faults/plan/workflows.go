@@ -9,7 +9,7 @@ import (
 )
 
 // Flowed is the topic of the workflows, and of the chains of tasks that acks enqueue. It keeps what
-// is done. Next is where the last task of a chain goes.
+// is done. Next is where the last task of a chain goes, and some steps of workflows.
 const (
 	Flowed = "faults-flows"
 	Next   = "faults-next"
@@ -28,11 +28,12 @@ const (
 	Circling  = "circling"  // it begins again, and is paused meanwhile
 	Repaired  = "repaired"  // a step fails, and is made anew
 	Passed    = "passed"    // a wait that would last for ever is skipped
+	Hopping   = "hopping"   // every other step is in another topic
 )
 
 // Shapes are all of them.
 func Shapes() []string {
-	return []string{Chain, Fanout, Growing, Saga, Signalled, Either, Nested, Stopped, Circling, Repaired, Passed}
+	return []string{Chain, Fanout, Growing, Saga, Signalled, Either, Nested, Stopped, Circling, Repaired, Passed, Hopping}
 }
 
 // Workflow is one of the plan.
@@ -92,6 +93,12 @@ func graph(shape string, n int) ledger.Workflow {
 		return chain(2)
 	case Repaired:
 		return steps(ledger.Step{Name: "start"}, ledger.Step{Name: "once", After: after("start")}, ledger.Step{Name: "end", After: after("once")})
+	case Hopping:
+		g := chain(5)
+		for i := 1; i < len(g.Steps); i += 2 {
+			g.Steps[i].Topic = Next
+		}
+		return g
 	case Passed:
 		return steps(ledger.Step{Name: "start"}, ledger.Step{Name: "never", Signal: "never", After: after("start")}, ledger.Step{Name: "end", After: after("never")})
 	}

@@ -90,7 +90,7 @@ func (h *History) root(c *course) *course {
 // adoptStep gives a task to the workflow that made it: after that was first submitted, and
 // before the task was first seen. The workflow may end it, too, where anything is cancelled.
 func (h *History) adoptStep(s *story) {
-	c := h.course(s.topic, s.making.Workflow)
+	c := h.course(cmp.Or(s.making.Topic, s.topic), s.making.Workflow)
 	c.tasks = append(c.tasks, s)
 	root, since := h.root(c), h.from
 	if len(root.submits) > 0 {
