@@ -48,7 +48,7 @@ func (p *transition) unitOf(task string) (unit int, open bool) {
 		p.ids = make(map[string]int)
 		for i := range p.w.Units {
 			if u := &p.w.Units[i]; u.State == UnitMade || u.State == UnitUndoing {
-				p.ids[p.w.taskOf(i).ID] = i
+				p.ids[tasks{p.w}.of(i).ID] = i
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (p *transition) unitOf(task string) (unit int, open bool) {
 		return 0, false
 	}
 	u := &p.w.Units[unit]
-	open = (u.State == UnitMade || u.State == UnitUndoing) && p.w.taskOf(unit).ID == task
+	open = (u.State == UnitMade || u.State == UnitUndoing) && tasks{p.w}.of(unit).ID == task
 	return unit, open
 }
 

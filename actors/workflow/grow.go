@@ -30,7 +30,7 @@ func (p *transition) addSteps(unit int, steps []graph.Step) {
 		return
 	}
 	w := p.w
-	if topic := w.topicOf(unit); topic != "" { // what its ack names no topic for is where it was
+	if topic := (tasks{w}).topicOf(unit); topic != "" { // what its ack names no topic for is where it was
 		steps = graph.To(steps, topic)
 	}
 	if p.Topic != "" {

@@ -15,30 +15,33 @@ func Shards(t *store.Topic, id string) []store.Shard {
 	return place.Candidates(t, place.DerivedID(make([]byte, 10), rootOf(id)))
 }
 
-// taskID is the id of the task of a making in a topic. It follows from the workflow. In the
+// tasks finds the tasks of a workflow.
+type tasks struct{ w *Workflow }
+
+// id is the id of the task of a making in a topic. It follows from the workflow. In the
 // topic of the workflow, which is the empty one, it lies in its shard, however many shards there
 // are; in others it lies anywhere.
-func (w *Workflow) taskID(topic string, serial int64) string {
+func (t tasks) id(topic string, serial int64) string {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[0:], w.Life)
+	binary.BigEndian.PutUint64(b[0:], t.w.Life)
 	binary.BigEndian.PutUint64(b[8:], uint64(serial))
 	sum := sha256.Sum256(b[:])
 	if topic != "" {
 		return place.DerivedID(sum[:], string(sum[10:20]))
 	}
-	return place.DerivedID(sum[:], rootOf(w.ID))
+	return place.DerivedID(sum[:], rootOf(t.w.ID))
 }
 
-// taskOf is the task of the last making of a unit. A child is known by such an id, too.
-func (w *Workflow) taskOf(unit int) TaskRef {
-	topic := w.topicOf(unit)
-	return TaskRef{Topic: topic, ID: w.taskID(topic, w.Units[unit].Serial)}
+// of is the task of the last making of a unit. A child is known by such an id, too.
+func (t tasks) of(unit int) TaskRef {
+	topic := t.topicOf(unit)
+	return TaskRef{Topic: topic, ID: t.id(topic, t.w.Units[unit].Serial)}
 }
 
 // topicOf is where the last making of a unit is; empty: in the topic of the workflow.
-func (w *Workflow) topicOf(unit int) string {
-	n := w.of().find(unit)
-	switch w.Units[unit].State {
+func (t tasks) topicOf(unit int) string {
+	n := t.w.of().find(unit)
+	switch t.w.Units[unit].State {
 	case UnitUndoing, UnitUndone, UnitUndoFailed:
 		return n.Undo.Topic
 	}

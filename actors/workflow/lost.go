@@ -34,7 +34,7 @@ func (w *Workflow) OpenTasks() (here []string, away []TaskRef) {
 		if u.State != UnitUndoing && (u.State != UnitMade || w.of().find(unit).Task == nil) {
 			continue
 		}
-		if task := w.taskOf(unit); task.Topic == "" {
+		if task := (tasks{w}).of(unit); task.Topic == "" {
 			here = append(here, task.ID)
 		} else {
 			away = append(away, task)

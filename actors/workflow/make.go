@@ -55,7 +55,7 @@ func (p *settling) makeUnit(unit int, n *node) {
 	case n.Child != nil:
 		p.made += 2 + n.Child.Units()/pageUnits
 		p.bytes += n.Child.Size()
-		p.out.Begin = append(p.out.Begin, Begin{Unit: unit, ID: p.w.childID(n, u), Task: p.w.taskOf(unit).ID})
+		p.out.Begin = append(p.out.Begin, Begin{Unit: unit, ID: p.w.childID(n, u), Task: tasks{p.w}.of(unit).ID})
 	default:
 		p.made++
 		p.bytes += n.Task.Task.BodySize() + p.inputSize(n)
@@ -66,7 +66,7 @@ func (p *settling) makeUnit(unit int, n *node) {
 // freeTask is the task of a unit, with an id that no other one has.
 func (p *transition) freeTask(unit int) TaskRef {
 	for {
-		task := p.w.taskOf(unit)
+		task := tasks{p.w}.of(unit)
 		if !p.Avoid[task.ID] {
 			return task
 		}
@@ -167,7 +167,7 @@ func (p *settling) ask(unit int, why Why) {
 	case n.Child != nil:
 		p.out.Orders = append(p.out.Orders, Order{p.w.childID(n, u), AskedToEnd})
 	default:
-		p.out.Ask = append(p.out.Ask, p.w.taskOf(unit))
+		p.out.Ask = append(p.out.Ask, tasks{p.w}.of(unit))
 	}
 }
 

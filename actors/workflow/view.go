@@ -121,11 +121,11 @@ func (w *Workflow) stepStatus(n *node, unit int) StepStatus {
 	default:
 		s.Topic = n.Task.Topic
 		if u.Try > 0 {
-			s.Task = w.taskOf(unit).ID
+			s.Task = tasks{w}.of(unit).ID
 		}
 	}
 	if u.State == UnitUndoing || u.State == UnitUndoFailed {
-		s.Task, s.Topic = w.taskOf(unit).ID, n.Undo.Topic
+		s.Task, s.Topic = tasks{w}.of(unit).ID, n.Undo.Topic
 	}
 	return s
 }

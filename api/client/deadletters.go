@@ -55,31 +55,15 @@ func (c *DeadLetters) RequeueDeadLetters(ctx context.Context, topic string, ids 
 	if len(ids) == 0 {
 		return 0, nil, nil // on the wire, no ids mean all
 	}
-	reply, err := c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids})
 	return reply.GetRequeued(), reply.GetNotFound(), err
 }
 
 // RequeueMatching makes all dead letters that f matches due now, with fresh
-// attempts, and returns how many. See RequeueAll.
-func (c *DeadLetters) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued int64, err error) {
-	done, err := c.RequeueAll(ctx, topic, f)
-	return done.Count, err
-}
-
-// Requeued is what a requeue by filter did.
-type Requeued struct {
-	Count   int64
-	Skipped int64 // tasks of workflows' steps, which stay: RetryWorkflow makes them anew
-}
-
-// RequeueAll makes all dead letters that f matches due now, with fresh attempts.
-func (c *DeadLetters) RequeueAll(ctx context.Context, topic string, f DeadLetterFilter) (Requeued, error) {
-	reply, err := c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
-	return Requeued{reply.GetRequeued(), reply.GetSkipped()}, err
-}
-
-func (c *DeadLetters) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (*ddqv1.RequeueDeadLettersResponse, error) {
-	return call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, r)
+// attempts, and returns how many. Those of workflows' steps are skipped.
+func (c *DeadLetters) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued, skipped int64, err error) {
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
+	return reply.GetRequeued(), reply.GetSkipped(), err
 }
 
 // DeleteDeadLetters deletes dead letters for good. It returns how many, and

@@ -135,7 +135,7 @@ func ExampleClient_ListDeadLetters() {
 		}
 		fmt.Println(task.ID, task.DeadReason, task.LastError)
 	}
-	if _, err := c.RequeueMatching(ctx, "mail", lost); err != nil {
+	if _, _, err := c.RequeueMatching(ctx, "mail", lost); err != nil {
 		log.Fatal(err)
 	}
 }

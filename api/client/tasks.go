@@ -29,16 +29,13 @@ func (c *Tasks) Get(ctx context.Context, topic, id string) (task Snapshot, err e
 // Delete removes a task that no worker holds and returns the topic it was in.
 // Every topic is searched when topic is empty. The task of a workflow's step is refused.
 func (c *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	return c.deleteTask(ctx, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.queue.DeleteTask, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
+	return reply.GetTopic(), err
 }
 
 // ForceDelete is Delete also for the task of a workflow's step, which fails by that.
 func (c *Tasks) ForceDelete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	return c.deleteTask(ctx, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id, Force: true})
-}
-
-func (c *Tasks) deleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (foundIn string, err error) {
-	reply, err := call.Answer(ctx, c.do, call.Once, c.queue.DeleteTask, r)
+	reply, err := call.Answer(ctx, c.do, call.Once, c.queue.DeleteTask, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id, Force: true})
 	return reply.GetTopic(), err
 }
 

@@ -182,22 +182,11 @@ func (c *Topics) ResumeTopicSlowly(ctx context.Context, name string, ramp time.D
 	return topicFrom(reply.GetTopic()), err
 }
 
-// PurgeTopic deletes the tasks that no worker holds and returns how many. See Purge.
-func (c *Topics) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
-	purged, err := c.Purge(ctx, name)
-	return purged.Deleted, err
-}
-
-// Purged is what a purge of a topic did.
-type Purged struct {
-	Deleted int64
-	Skipped int64 // tasks of workflows' steps, which stay: CancelWorkflow ends them
-}
-
-// Purge deletes the tasks of a topic that no worker holds.
-func (c *Topics) Purge(ctx context.Context, name string) (Purged, error) {
+// PurgeTopic deletes the tasks that no worker holds and returns how many. Those of workflows'
+// steps are skipped: CancelWorkflow ends them.
+func (c *Topics) PurgeTopic(ctx context.Context, name string) (deleted, skipped int64, err error) {
 	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.PurgeTopic, &ddqv1.PurgeTopicRequest{Name: name})
-	return Purged{reply.GetDeleted(), reply.GetSkipped()}, err
+	return reply.GetDeleted(), reply.GetSkipped(), err
 }
 
 func (p Policy) wire() *ddqv1.TopicPolicy {

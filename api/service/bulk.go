@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -20,7 +21,7 @@ type BulkEditor struct {
 	limits *limits
 	look   *lookup
 	reads  *taskReader
-	steps  *steps
+	steps  *steps.Steps
 }
 
 // Bulk says which tasks of a topic to change at once.
@@ -200,7 +201,7 @@ func (s *BulkEditor) deleteTargets(ctx context.Context, ref *actors.Topic, shard
 	if err != nil {
 		return 0, err
 	}
-	owned, e := s.steps.owned(ctx, shard.Topic, now)
+	owned, e := s.steps.Owned(ctx, shard.Topic, now)
 	if e != nil {
 		return 0, e
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -19,7 +20,7 @@ type DeadLetters struct {
 	limits *limits
 	look   *lookup
 	refuse *refusedTasks
-	steps  *steps
+	steps  *steps.Steps
 }
 
 // List pages through the dead letters that the filter matches.
@@ -53,12 +54,12 @@ func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f
 	if e != nil {
 		return done, e
 	}
-	if e := s.steps.refuse(ctx, ref.Config(), "RetryWorkflow", ids...); e != nil {
+	if e := s.steps.Refuse(ctx, ref.Config(), "RetryWorkflow", ids...); e != nil {
 		e.Field = "ids"
 		return done, e
 	}
 	keep := func(shard store.Shard, ids []string) ([]string, *problem.Error) {
-		left, err := s.steps.without(ctx, shard, ids)
+		left, err := s.steps.Without(ctx, shard, ids)
 		done.Skipped += int64(len(ids) - len(left))
 		return left, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/forecasts"
 	"github.com/ddq-io/ddq/api/service/schedules"
+	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/api/service/watches"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
@@ -51,9 +52,10 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
-	of := &steps{store: st}
+	of := &steps.Steps{Store: st}
 	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}, of}, audiencesOf(node, st, look)
-	of.flows = workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}})
+	flows := workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}})
+	of.Has = flows.Has
 	coming := forecasts.New(node, st, look.topics, recipientsOf(users))
 	scheduled := schedules.New(node, look.topics, scheduleTasks{tasks}, users, coming)
 	return &Service{
@@ -67,7 +69,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Fleet:       &Fleet{node, st, limits, look},
 		Schedules:   scheduled,
 		Calendars:   schedules.NewCalendars(scheduled),
-		Workflows:   of.flows,
+		Workflows:   flows,
 		Audiences:   users,
 		Forecasts:   coming,
 		node:        node,

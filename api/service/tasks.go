@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -17,7 +18,7 @@ type Tasks struct {
 	look   *lookup
 	why    *explainer
 	outbox outbox
-	steps  *steps
+	steps  *steps.Steps
 }
 
 // Get returns a task with its history. With an empty topic every topic is searched; the same id in
@@ -56,7 +57,7 @@ func (s *Tasks) delete(ctx context.Context, topic, id string, force bool) (found
 		return topic, e
 	}
 	if !force {
-		if e := s.steps.refuse(ctx, ref.Config(), "CancelWorkflow, or with force", id); e != nil {
+		if e := s.steps.Refuse(ctx, ref.Config(), "CancelWorkflow, or with force", id); e != nil {
 			return topic, e
 		}
 	}

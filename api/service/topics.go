@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
+	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -22,7 +23,7 @@ type Topics struct {
 	limits   *limits
 	look     *lookup
 	indexNow func(*store.Topic)
-	steps    *steps
+	steps    *steps.Steps
 }
 
 // topicStore is the role of the store for Topics.
@@ -216,7 +217,7 @@ func (s *Topics) purge(ctx context.Context, shard store.Shard, ref *actors.Topic
 		for i, e := range page {
 			all[i] = e.ID
 		}
-		ids, e := s.steps.without(ctx, shard, all)
+		ids, e := s.steps.Without(ctx, shard, all)
 		if e != nil {
 			return e
 		}

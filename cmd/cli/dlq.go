@@ -156,9 +156,7 @@ func (c deadLetterCommands) requeue() *cobra.Command {
 				if len(ids) > 0 {
 					*r.Requeued, r.NotFound, err = s.RequeueDeadLetters(ctx, action.topic, ids)
 				} else {
-					var done client.Requeued
-					done, err = s.RequeueAll(ctx, action.topic, filter)
-					*r.Requeued, r.Skipped = done.Count, done.Skipped
+					*r.Requeued, r.Skipped, err = s.RequeueMatching(ctx, action.topic, filter)
 				}
 				return c.print(err, r, "%d dead letters requeued", *r.Requeued)
 			})

@@ -273,15 +273,15 @@ func (c commands) purge() *cobra.Command {
 				return err
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				p, err := s.Purge(ctx, args[0])
+				deleted, skipped, err := s.PurgeTopic(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				view := purgeView{args[0], p.Deleted, p.Skipped}
-				if p.Skipped > 0 {
-					return c.Say(view, "%d tasks deleted, %d of workflows skipped", p.Deleted, p.Skipped)
+				view := purgeView{args[0], deleted, skipped}
+				if skipped > 0 {
+					return c.Say(view, "%d tasks deleted, %d of workflows skipped", deleted, skipped)
 				}
-				return c.Say(view, "%d tasks deleted", p.Deleted)
+				return c.Say(view, "%d tasks deleted", deleted)
 			})
 		},
 	}

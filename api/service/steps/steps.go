@@ -1,38 +1,39 @@
-package service
+package steps
 
 import (
 	"cmp"
 	"context"
 
 	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// steps tells the tasks of workflows from others: what becomes of those is the workflow's to say.
-type steps struct {
-	store store.Reader
-	flows *workflows.Workflows
+// Steps tells the tasks of workflows from others: what becomes of those is the workflow's to say. Its
+// methods are safe for concurrent use.
+type Steps struct {
+	Store store.Reader
+	// Has reports whether a topic has a workflow, open or ended.
+	Has func(ctx context.Context, topic, id string) (bool, *problem.Error)
 }
 
 // isStep reports whether a task of a topic is of a workflow that is there.
-func (s *steps) isStep(ctx context.Context, topic string, t *store.Task) (bool, *problem.Error) {
+func (s *Steps) isStep(ctx context.Context, topic string, t *store.Task) (bool, *problem.Error) {
 	if t.StepOf == nil {
 		return false, nil
 	}
-	return s.flows.Has(ctx, cmp.Or(t.StepOf.Topic, topic), t.StepOf.Workflow)
+	return s.Has(ctx, cmp.Or(t.StepOf.Topic, topic), t.StepOf.Workflow)
 }
 
-// refuse refuses to do what call says to tasks of a topic of which one is a step's.
-func (s *steps) refuse(ctx context.Context, t *store.Topic, call string, ids ...string) *problem.Error {
+// Refuse refuses to do what call says to tasks of a topic of which one is a step's.
+func (s *Steps) Refuse(ctx context.Context, t *store.Topic, call string, ids ...string) *problem.Error {
 	ids = mayBeSteps(ids)
 	if len(ids) == 0 {
 		return nil
 	}
 	for _, span := range t.Spans() {
 		for _, id := range ids {
-			_, found, err := s.store.Get(ctx, place.In(t, span, id), []string{id})
+			_, found, err := s.Store.Get(ctx, place.In(t, span, id), []string{id})
 			if err != nil {
 				return problem.FromStore(err)
 			}
@@ -49,17 +50,17 @@ func (s *steps) refuse(ctx context.Context, t *store.Topic, call string, ids ...
 	return nil
 }
 
-// without leaves out tasks of a shard that are steps'.
-func (s *steps) without(ctx context.Context, shard store.Shard, ids []string) ([]string, *problem.Error) {
+// Without leaves out tasks of a shard that are steps'.
+func (s *Steps) Without(ctx context.Context, shard store.Shard, ids []string) ([]string, *problem.Error) {
 	some := mayBeSteps(ids)
 	if len(some) == 0 {
 		return ids, nil
 	}
-	_, found, err := store.GetAll(ctx, s.store, shard, some)
+	_, found, err := store.GetAll(ctx, s.Store, shard, some)
 	if err != nil {
 		return nil, problem.FromStore(err)
 	}
-	owned, e := s.owned(ctx, shard.Topic, found)
+	owned, e := s.Owned(ctx, shard.Topic, found)
 	if e != nil {
 		return nil, e
 	}
@@ -72,8 +73,8 @@ func (s *steps) without(ctx context.Context, shard store.Shard, ids []string) ([
 	return left, nil
 }
 
-// owned are those of the tasks of a topic that are steps', by id.
-func (s *steps) owned(ctx context.Context, topic string, tasks []store.Snapshot) (map[string]bool, *problem.Error) {
+// Owned are those of the tasks of a topic that are steps', by id.
+func (s *Steps) Owned(ctx context.Context, topic string, tasks []store.Snapshot) (map[string]bool, *problem.Error) {
 	type flow struct{ topic, id string }
 	known, owned := make(map[flow]bool), make(map[string]bool)
 	for i := range tasks {
