@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 var modelWorkflows = flag.Int("workflows", 400, "workflows that are compared with their models")
@@ -319,5 +320,13 @@ func TestWorkflowsGoOnInSealedShards(t *testing.T) {
 		}
 		w.stop()
 		other.stop()
+		time.Sleep(10 * time.Minute)
+		away := f.openOther(otherTopic)
+		for _, s := range place.Shards(away) { // with dead letters, a shard of before stays; with cells it would for ever
+			stats, err := f.node.CountsOf(t.Context(), []store.Shard{s})
+			if err != nil || s.N < away.First && stats[0].Cells+stats[0].Parcels > 0 {
+				t.Errorf("shard %d of before has %+v, %v", s.N, stats, err)
+			}
+		}
 	})
 }

@@ -31,6 +31,9 @@ func EndTally(from store.Shard, life uint64) store.CellID {
 // From is whose tally a cell is; ok is false for another cell.
 func From(id store.CellID) (from store.Shard, ok bool) {
 	rest, of := strings.CutPrefix(string(id), tallyPrefix)
+	if !of {
+		rest, of = strings.CutPrefix(string(id), endPrefix)
+	}
 	part := strings.Split(rest, "/")
 	if !of || len(part) != 3 {
 		return from, false
