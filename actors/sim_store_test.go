@@ -227,6 +227,12 @@ func (st *simStore) Extend(ctx context.Context, sh store.Shard, extends []store.
 	})
 }
 
+func (st *simStore) Checkpoint(ctx context.Context, sh store.Shard, checkpoints []store.Checkpoint) (store.Stamp, []store.Status, error) {
+	return askAll(ctx, st, "checkpoint", sh, true, func(m *memstore.Store) (store.Stamp, []store.Status, error) {
+		return m.Checkpoint(simContext, sh, checkpoints)
+	})
+}
+
 func (st *simStore) Cancel(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
 	return askAll(ctx, st, "cancel", sh, true, func(m *memstore.Store) (store.Stamp, []store.CancelResult, error) {
 		return m.Cancel(simContext, sh, ids)

@@ -6,7 +6,7 @@ import (
 )
 
 // MaxBodies is about how many bytes of bodies, which are payloads and attributes, one
-// call returns: it stops with the body that reaches it. So one call returns at least one
+// call returns, with journals: it stops with the body that reaches it. So one call returns at least one
 // body, and less than MaxBodies and that of one more task.
 const MaxBodies = 4 << 20
 
@@ -19,9 +19,9 @@ func (b *Bodies) Add(t *Task) { *b += Bodies(t.BodySize()) }
 // Full reports whether the answer takes no more bodies.
 func (b Bodies) Full() bool { return b >= MaxBodies }
 
-// BodySize is about how many bytes the body of the task has.
+// BodySize is about how many bytes the body of the task has, with its journal.
 func (t *Task) BodySize() int {
-	n := len(t.Payload)
+	n := len(t.Payload) + journalBytes(t.Journal)
 	for _, a := range t.Attributes {
 		n += len(a.Key) + len(a.Value)
 	}

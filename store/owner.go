@@ -8,8 +8,8 @@ import (
 // Owner is what the owner of a shard calls, under the fence of its claim, and how a node
 // becomes one: it keeps a session, and claims shards under it.
 type Owner interface {
-	// Hold takes pending, due tasks for workers and returns them; also tasks that are due
-	// soon, where Hold.Ahead says so. It counts the attempt. Repeated with the same token
+	// Hold takes pending, due tasks for workers and returns them, with their journals; also tasks
+	// that are due soon, where Hold.Ahead says so. It counts the attempt. Repeated with the same token
 	// it returns the same hold. A pending task past its expiry, also before its due time,
 	// or with an unreadable record is dead-lettered instead. Of an ordering key only the
 	// first task is held (see Ordered), in one step with the look that it is: Behind for

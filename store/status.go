@@ -16,7 +16,7 @@ const (
 	Replaced          // AddKeyed: in the place of the pending task that had the key
 	Passed            // AddKeyed: stored, pending; the key was that of a task that is not pending any more
 	Closed            // AddKeyed, Requeue: the shard is sealed, and takes no such task
-	Already           // Ack: this token acked before
+	Already           // Ack: this token acked before; Checkpoint: the name has an entry
 	NotDue            // Hold: due later; Recover: deadline later
 	Stale             // Ack, Nack, Extend, Recover: running under another token; Edit: in another version
 	WrongState        // not in a state that allows it
@@ -28,11 +28,13 @@ const (
 	LeftOut           // Hold: not looked at, the bodies of those before it fill the answer
 	HoldLost          // Commit: a task is not held under the token
 	NoCell            // Ack, Commit: the ack says something, and its task tells no cell
+
+	JournalFull // Checkpoint: the journal of the task has no room for the entry
 )
 
 var statusNames = [...]string{
 	"none", "OK", "Added", "Held", "Duplicate", "Conflict", "Taken", "Replaced", "Passed", "Closed", "Already", "NotDue", "Stale", "WrongState",
-	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut", "HoldLost", "NoCell",
+	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut", "HoldLost", "NoCell", "JournalFull",
 }
 
 func (s Status) String() string {

@@ -206,6 +206,10 @@ type Task struct {
 	Attempt   int    // deliveries so far, the running one included
 	LastError string // of the last failed attempt
 	Edits     int64  // accepted so far, see Version
+
+	// Journal is what names of the task returned in attempts before, in no particular order.
+	// Hold returns it, and nothing else does.
+	Journal []JournalEntry
 }
 
 // RunOf says which occurrence of which schedule a task was made of.
@@ -257,7 +261,7 @@ const (
 
 // Bytes is how much the caller's bytes of a task are together.
 func (t *Task) Bytes() int {
-	n := len(t.Payload)
+	n := len(t.Payload) + journalBytes(t.Journal)
 	if t.StepOf != nil {
 		n += len(t.StepOf.Input)
 		for i := range t.StepOf.Inputs {

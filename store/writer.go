@@ -41,6 +41,15 @@ type Writer interface {
 	// Extend moves the deadline of holds to Visibility from now.
 	Extend(ctx context.Context, s Shard, extends []Extend) (Stamp, []ExtendResult, error)
 
+	// Checkpoint adds entries to the journals of tasks that are held: OK, or Already for a
+	// name that has an entry, which stays as it is; Stale, WrongState and NotFound as Extend;
+	// JournalFull. A hold whose deadline has passed can checkpoint until Recover takes it.
+	// Hold returns the journal with every later attempt. It stays while the task is
+	// unfinished or a dead letter, also when that is requeued, and is deleted in the step in
+	// which the task is done, deleted, replaced or trimmed. A sealed shard takes
+	// checkpoints, a full store does not.
+	Checkpoint(ctx context.Context, s Shard, checkpoints []Checkpoint) (Stamp, []Status, error)
+
 	// Cancel asks for running tasks to be ended, which their holds keep until they
 	// are over: OK, also when it was asked for before, WrongState or NotFound.
 	Cancel(ctx context.Context, s Shard, ids []string) (Stamp, []CancelResult, error)

@@ -36,7 +36,7 @@ func (sh *shard) clone() *shard {
 	}
 	for _, r := range sh.tasks {
 		copied := *r
-		copied.task = copyTask(&r.task)
+		copied.task, copied.journal = copyTask(&r.task), copyJournal(r.journal)
 		if r.past != nil {
 			copied.past = &store.History{Attempts: slices.Clone(r.past.Attempts), Result: r.past.Result}
 		}

@@ -68,6 +68,7 @@ func (sh *shard) hold(r *record, h store.Hold, now clock) {
 		started:  begins.Millis(),
 		first:    true,
 		past:     r.past,
+		journal:  r.journal,
 	}
 	r.task.Attempt++ // counted at hold, so a worker that crashes still uses one up
 	sh.put(r)
@@ -78,6 +79,7 @@ func (sh *shard) hold(r *record, h store.Hold, now clock) {
 func (r *record) held() store.HoldResult {
 	task := copyTask(&r.task)
 	task.Indexed = ""
+	task.Journal = copyJournal(r.journal)
 	return store.HoldResult{Status: store.OK, Task: &task, Due: task.Due, Deadline: r.deadline}
 }
 

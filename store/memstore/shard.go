@@ -24,6 +24,8 @@ type record struct {
 
 	past *store.History // nil: nothing is kept
 
+	journal []store.JournalEntry // of a task that is not done
+
 	finished store.Millis // done, dead
 	reason   store.Reason // dead
 	until    store.Millis // done: end of the retention
@@ -190,7 +192,7 @@ func (sh *shard) take(r *record) {
 // pend makes r pending, due at the given moment.
 func (sh *shard) pend(r *record, due store.Millis) {
 	sh.take(r)
-	*r = record{task: r.task, kind: store.KindPending, first: r.first, past: r.past}
+	*r = record{task: r.task, kind: store.KindPending, first: r.first, past: r.past, journal: r.journal}
 	r.task.Due = due
 	sh.put(r)
 	sh.woke = true
@@ -199,7 +201,7 @@ func (sh *shard) pend(r *record, due store.Millis) {
 // bury makes r a dead letter.
 func (sh *shard) bury(r *record, reason store.Reason, now clock) {
 	sh.take(r)
-	*r = record{task: r.task, kind: store.KindDead, reason: reason, finished: now.Millis(), past: r.past}
+	*r = record{task: r.task, kind: store.KindDead, reason: reason, finished: now.Millis(), past: r.past, journal: r.journal}
 	sh.put(r)
 }
 
@@ -229,7 +231,7 @@ func (sh *shard) snapshot(id string, now clock) store.Snapshot {
 // copyTask returns a copy of t that shares no memory with it.
 func copyTask(t *store.Task) store.Task {
 	c := *t
-	c.Payload = slices.Clone(t.Payload)
+	c.Payload, c.Journal = slices.Clone(t.Payload), nil
 	c.Attributes = slices.Clone(t.Attributes)
 	if t.Backoff != nil {
 		backoff := *t.Backoff

@@ -81,6 +81,11 @@ func (a adder) again(task *store.Task, h *store.Hold, old *entry) (store.AddResu
 			return store.AddResult{}, err
 		}
 	}
+	if old.journal {
+		if err := a.journals.forget(task.ID); err != nil {
+			return store.AddResult{}, err
+		}
+	}
 	if err := a.attributes.drop(task.ID, old.attributes()); err != nil {
 		return store.AddResult{}, err
 	}

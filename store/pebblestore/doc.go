@@ -16,6 +16,7 @@
 //	number 'y' key due id      unfinished tasks of ordering keys
 //	number 'k' key             idempotency keys, and when to look whether they are free
 //	number 'e' id              what the attempts of a task left behind, and its result
+//	number 'j' length id name  what a name of a task returned
 //	number 'i' name value id   tasks by their indexed attributes
 //	number 'a'                 for which attributes that is complete
 //	number 'w' position        what happened to tasks, for those who watch
@@ -63,7 +64,7 @@
 //	keys, id, entry, holds, cell, parcel, meta  what is stored, as bytes
 //	lookup, shard, shards                       what is in memory of a shard
 //	batch, effects                              what a call sees and writes, and what that does to the memory
-//	tasks, line, attributes, history, changelog parts of a task's life, which write to the batch
+//	tasks, line, attributes, history, journals, changelog  parts of a task's life, which write to the batch
 //	cells, boxes                                cells and parcels, the same
 //	transaction, apply, ids, ends               a call's time at a shard, of those parts
 //	add, hold, settle, commit, sweep, ...       the operations, each with a type over the transaction

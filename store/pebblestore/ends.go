@@ -2,10 +2,15 @@ package pebblestore
 
 import "github.com/ddq-io/ddq/store"
 
-// erase deletes a task with its history and its attributes.
+// erase deletes a task with its history, its journal and its attributes.
 func (t *transaction) erase(id string, e *entry) error {
 	if e.history {
 		if err := t.history.forget(id); err != nil {
+			return err
+		}
+	}
+	if e.journal {
+		if err := t.journals.forget(id); err != nil {
 			return err
 		}
 	}
@@ -82,6 +87,7 @@ func (t *transaction) bury(id string, e *entry, f found) error {
 		}
 	}
 	e.due, e.unreadable = due, true
+	e.journal = e.journal || f == broken // if it has one, that goes with it
 	if err := t.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type entry struct {
 	first bool
 	// history says that there is a history of the task, under a key of its own.
 	history bool
+	// journal says that there is a journal of the task, under keys of its own.
+	journal bool
 	// unreadable says that body is what was found in place of a whole entry.
 	unreadable bool
 	body       []byte
@@ -75,6 +77,7 @@ const (
 	hasFirst   = 8
 	hasIndexed = 16
 	hasTells   = 32
+	hasJournal = 64
 )
 
 // moreFlags is the second byte, 0 for none.
@@ -93,6 +96,9 @@ func (e *entry) moreFlags() (f byte) {
 	}
 	if e.tells != "" {
 		f |= hasTells
+	}
+	if e.journal {
+		f |= hasJournal
 	}
 	return f
 }
@@ -170,6 +176,7 @@ func decodeEntry(b []byte) (e entry, err error) {
 	}
 	e.history = more&hasHistory != 0
 	e.first = more&hasFirst != 0
+	e.journal = more&hasJournal != 0
 	e.due = store.Millis(in.uint64())
 	e.fingerprint = in.uint64()
 	e.stamp = in.uvarint()

@@ -23,6 +23,7 @@ func TestEntryComesBackAsItWas(t *testing.T) {
 			lastError:   rapid.String().Draw(t, "last error"),
 			rewritten:   rapid.Bool().Draw(t, "rewritten"),
 			history:     rapid.Bool().Draw(t, "history"),
+			journal:     rapid.Bool().Draw(t, "journal"),
 			indexed:     store.NewIndexSet(rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "indexed")...),
 			tells:       store.CellID(rapid.String().Draw(t, "tells")),
 			first:       rapid.Bool().Draw(t, "first"),
@@ -65,6 +66,7 @@ func TestHoldsComeBackAsTheyWere(t *testing.T) {
 			taskRewritten: rapid.Bool().Draw(t, "rewritten"),
 			taskHistory:   rapid.Bool().Draw(t, "history"),
 			taskSays:      rapid.Bool().Draw(t, "says"),
+			taskJournal:   rapid.Bool().Draw(t, "journal"),
 			cancelled:     rapid.Bool().Draw(t, "cancelled"),
 			started:       rapid.SampledFrom([]store.Millis{0, 5, 7}).Draw(t, "started"),
 		}

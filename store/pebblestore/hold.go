@@ -54,7 +54,7 @@ func (t *holder) hold(want *store.Hold, task *store.Task) (store.HoldResult, err
 		return store.HoldResult{}, err
 	}
 	if h := t.sh.holds.get(want.ID); h != nil {
-		return t.heldBefore(h, want, task, &e, f), nil
+		return t.heldBefore(h, want, task, &e, f)
 	}
 	rules := e.life(f)
 	rules.Ordered = want.Ahead > 0 && e.place() != nil
@@ -86,6 +86,9 @@ func (t *holder) hold(want *store.Hold, task *store.Task) (store.HoldResult, err
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
 	}
 	h := t.newHold(want.ID, want, &e)
+	if task.Journal, err = t.journals.of(h); err != nil {
+		return store.HoldResult{}, err
+	}
 	t.next.begin(h)
 	t.log.tellHeld(h, store.Change{Kind: store.ChangeHeld, Due: e.due, Attempt: h.attempt, Version: e.edits + 1}, &e)
 	task.Attempt = h.attempt
@@ -117,16 +120,17 @@ func (t *holder) read(task *store.Task, id string, e *entry) error {
 
 // heldBefore is the outcome of holding a task that is held: by this very request,
 // when it is a repeated one.
-func (t *holder) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) store.HoldResult {
+func (t *holder) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) (result store.HoldResult, err error) {
 	rules := h.life()
 	if f != readable || life.Hold(&rules, want, t.ms) != store.Held {
-		return store.HoldResult{Status: store.WrongState}
+		return store.HoldResult{Status: store.WrongState}, nil
 	}
 	if err := e.read(task, want.ID); err != nil {
-		return store.HoldResult{Status: store.WrongState}
+		return store.HoldResult{Status: store.WrongState}, nil
 	}
 	task.Attempt = h.attempt
-	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}
+	task.Journal, err = t.journals.of(h)
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, err
 }
 
 // expire makes a dead letter of a pending task that nobody took in time.
@@ -152,6 +156,7 @@ func (t *holder) newHold(id string, want *store.Hold, e *entry) *hold {
 		taskRewritten: e.rewritten,
 		taskHistory:   e.history,
 		taskSays:      e.says(),
+		taskJournal:   e.journal,
 		place:         e.place(),
 	}
 	return h

@@ -29,6 +29,7 @@ type hold struct {
 	taskRewritten bool // the entry's rewritten, so that an ack need not read it
 	taskHistory   bool // the entry's history, for the same reason
 	taskSays      bool // the entry's says, for the same reason
+	taskJournal   bool // the task has a journal, perhaps since it is held: its entry says so later
 
 	place *place // of the task in the line of its ordering key; nil: it has none
 
@@ -61,8 +62,8 @@ const (
 	holdSameStart     // as the one before
 	holdCancelled
 	holdTaskHistory
-
-	holdTaskSays = 128
+	holdTaskJournal
+	holdTaskSays
 )
 
 // whoOf is who has a task: the worker's name, a byte that is in no name, and the node's.
@@ -108,6 +109,7 @@ func (h *hold) flags(last *hold) (f byte) {
 	set(holdCancelled, h.cancelled)
 	set(holdTaskHistory, h.taskHistory)
 	set(holdTaskSays, h.taskSays)
+	set(holdTaskJournal, h.taskJournal)
 	return f
 }
 
@@ -143,6 +145,7 @@ func decodeGroup(b []byte) (hs []*hold, err error) {
 		h.taskRewritten = flags&holdTaskRewritten != 0
 		h.taskHistory = flags&holdTaskHistory != 0
 		h.taskSays = flags&holdTaskSays != 0
+		h.taskJournal = flags&holdTaskJournal != 0
 		h.cancelled = flags&holdCancelled != 0
 		copy(h.token[:], in.bytes(uint64(len(h.token))))
 		h.deadline = store.Millis(in.uint64())

@@ -114,6 +114,11 @@ func (k keyedAdder) replaceKeyed(task *store.Task, m *keyMark, h *keyHolder) (st
 			return store.AddResult{}, err
 		}
 	}
+	if h.journal {
+		if err := k.journals.forget(m.id); err != nil {
+			return store.AddResult{}, err
+		}
+	}
 	if err := k.attributes.drop(m.id, h.attributes()); err != nil {
 		return store.AddResult{}, err
 	}

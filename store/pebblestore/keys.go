@@ -21,6 +21,7 @@ const (
 	tableDone    table = 'd'
 	tableTrim    table = 't'
 	tableHistory table = 'e'
+	tableJournal table = 'j' // what names of tasks returned
 	tableLanes   table = 'q'
 	tableKeys    table = 'k' // idempotency keys
 	tableOrder   table = 'y' // ordering keys

@@ -83,6 +83,12 @@ func (t settler) done(h *hold, a *store.Ack, retention time.Duration) error {
 	if err := t.line.leaveHeld(h); err != nil {
 		return err
 	}
+	if h.taskJournal {
+		e.journal = false
+		if err := t.journals.forget(h.id); err != nil {
+			return err
+		}
+	}
 	switch {
 	case f == absent:
 		return nil
@@ -177,7 +183,7 @@ func (t settler) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResu
 			return store.NackResult{}, err
 		}
 	}
-	e.attempt = failure.Attempt
+	e.attempt, e.journal = failure.Attempt, h.taskJournal
 	if n.Error != "" {
 		e.lastError = n.Error
 	}

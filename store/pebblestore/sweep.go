@@ -10,7 +10,7 @@ import (
 
 // swept are the tables in the order in which a sweep walks them: the tasks first,
 // so that what it repairs is in place when it looks for entries of nothing.
-var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableOrder, tableIndex}
+var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableOrder, tableIndex, tableJournal}
 
 // kindSweep marks the cursors of sweeps. It is none of store's kinds.
 const kindSweep store.Kind = 0xff
@@ -145,6 +145,8 @@ func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
 		return w.checkGroup(key)
 	case tableHistory:
 		return w.checkHistory(key)
+	case tableJournal:
+		return w.checkJournal(key)
 	case tableLanes:
 		return w.checkLane(key)
 	case tableIndex:

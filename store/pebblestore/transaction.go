@@ -23,6 +23,7 @@ type transaction struct {
 	line       line
 	attributes attributes
 	history    history
+	journals   journals
 	log        changelog
 
 	cells cells
@@ -38,7 +39,7 @@ type transaction struct {
 var transactions = sync.Pool{New: func() any {
 	t := new(transaction)
 	b := &t.batch
-	t.tasks.batch, t.line.batch, t.attributes.batch, t.history.batch, t.log.batch = b, b, b, b, b
+	t.tasks.batch, t.line.batch, t.attributes.batch, t.history.batch, t.journals.batch, t.log.batch = b, b, b, b, b, b
 	t.cells.batch, t.boxes.batch = b, b
 	return t
 }}

@@ -162,6 +162,7 @@ func TestNodesOfBeforeKeepOff(t *testing.T) {
 			_, _, err := s.HoldNew(t.Context(), s.shard, s.fence, telling, holds)
 			return err
 		}, "2"},
+		"a journal":                    {func(s shardOf) error { begun(t, s, "a"); return nil }, "2"},
 		"a task with a key that tells": {func(s shardOf) error { _, _, err := s.AddKeyed(t.Context(), s.shard, keyed); return err }, "2"},
 	} {
 		t.Run(name, func(t *testing.T) {

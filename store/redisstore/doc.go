@@ -25,7 +25,8 @@
 //	ddq:{topic:n}:looks    zset  idempotency key -> when to look whether it is free
 //	ddq:{topic:n}:attrs    hash  id -> indexed attributes; only for tasks that have some
 //	ddq:{topic:n}:index    zset  of these, name, value, id; all of score 0
-//	ddq:{topic:n}:tells    hash  id -> cell that the task tells; only for tasks that tell one
+//	ddq:{topic:n}:tells    hash  id -> cell that the task tells, and whether it has a journal; only for
+//	                             tasks that tell one or have one. And the journals, see lua/journal.lua
 //	ddq:{topic:n}:cells    hash  cell -> version, when it wakes, list, body
 //	ddq:{topic:n}:parts    hash  the same of cells that are parts of others
 //	ddq:{topic:n}:wakes    zset  cell -> ms; only for cells that wake
@@ -46,8 +47,8 @@
 // could make a command fail. Lua never looks into a body: it reads the header in
 // front of it (see appendRecord).
 //
-// A shard has none of the last seven keys, and no field in, until it gets a cell or a task that
-// tells one; until then nothing looks at them. From then on its schema is 2, and nodes of before
+// A shard has none of the last seven keys, and no field in, until it gets a cell, a task that
+// tells one or a journal; until then nothing looks at them. From then on its schema is 2, and nodes of before
 // do not claim it: they would end tasks and not tell. Every script that ends a task for good,
 // or opens it again, leaves the parcel in that very step. What a task tells goes with its
 // record. Numbers of parcels go on when a shard is dropped.

@@ -13,6 +13,7 @@ func (s *owner) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 		results[i].Status = store.LeftOut
 	}
 	var corrupt []int // held, but their body cannot be read
+	var resumed []int // held, with a journal
 	full := false
 	stamp, err := s.batch(ctx, call{
 		what: "hold", lua: s.lua.hold, shard: shard, parts: 3, fence: &f,
@@ -27,7 +28,8 @@ func (s *owner) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 			return a, nil
 		},
 		take: func(chunk []int, r reply) {
-			corrupt = append(corrupt, takeHeld(results, holds, chunk, r)...)
+			bad, journals := takeHeld(results, holds, chunk, r)
+			corrupt, resumed = append(corrupt, bad...), append(resumed, journals...)
 			full = results[chunk[len(chunk)-1]].Status == store.LeftOut
 		},
 		full: func() bool { return full },
@@ -38,17 +40,22 @@ func (s *owner) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 	if len(corrupt) > 0 {
 		s.bury(ctx, shard, holds, corrupt)
 	}
+	if err := s.readJournals(ctx, shard, results, resumed); err != nil {
+		return store.Stamp{}, nil, err
+	}
 	return stamp, results, nil
 }
 
 // takeHeld reads the reply to a hold of a chunk, which may be about its first tasks
-// only, and returns the positions of tasks that are held but cannot be read.
-func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r reply) (corrupt []int) {
+// only, and returns the positions of tasks that are held but cannot be read, and of those
+// that have a journal.
+func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r reply) (corrupt, journals []int) {
 	dues, records, cells := texts(r.more[0]), list(r.more[1]), list(at(r.more, 3))
 	chunk = chunk[:min(len(chunk), len(records))]
 	tasks := make([]store.Task, len(chunk))
 	for k, i := range chunk {
-		tasks[k] = store.Task{ID: holds[i].ID, Attempt: 1, Tells: store.CellID(text(at(cells, k)))}
+		cell, _ := parseTells(text(at(cells, k)))
+		tasks[k] = store.Task{ID: holds[i].ID, Attempt: 1, Tells: cell}
 		results[i] = store.HoldResult{Status: store.OK}
 		if k < len(dues) {
 			results[i].Due, _ = parseMillis(dues[k])
@@ -86,11 +93,14 @@ func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r rep
 			continue
 		}
 		t.Due, result.Task = result.Due, t
+		if _, has := parseTells(text(at(cells, k))); has {
+			journals = append(journals, i)
+		}
 		if result.Deadline == 0 {
 			result.Deadline = bounded(max(r.later(0), result.Due).Add(max(0, holds[i].Visibility)), holds[i].Until)
 		}
 	}
-	return corrupt
+	return corrupt, journals
 }
 
 // bury dead-letters tasks that were held and turned out to be unreadable. Where

@@ -81,6 +81,9 @@ func (s *sweeper) sweepPage(ctx context.Context, keys *shardKeys, step int, posi
 	for _, f := range fields {
 		members = append(members, f.name)
 	}
+	if key == tellsKey {
+		members = tasksOfTells(members)
+	}
 	return members, next, err
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"time"
 
 	"pgregory.net/rapid"
@@ -32,6 +33,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"nack":        p.nack,
 		"recover":     p.recover,
 		"extend":      p.extend,
+		"checkpoint":  p.checkpoint,
 		"cancel":      p.cancel,
 		"remove":      p.remove,
 		"edit":        p.edit,
@@ -319,6 +321,17 @@ func (p *pair) extend(rt *rapid.T) {
 		return []any{stamp.Seq, results}, err
 	})
 	p.pass(rt)
+}
+
+func (p *pair) checkpoint(rt *rapid.T) {
+	checkpoints := batchOf(rt, func(id string) store.Checkpoint {
+		value := bytes.Repeat([]byte{'v'}, oneOf(rt, "size", 0, 1, 100, store.MaxJournalBytes/2))
+		return store.Checkpoint{ID: id, Token: p.token(rt, id), JournalEntry: store.JournalEntry{Name: oneOf(rt, "name", "a", "b", "ünïcode", "\x00\xff"), Value: value}}
+	})
+	p.both(rt, "checkpoint", func(s *side) (any, error) {
+		stamp, results, err := s.Checkpoint(rt.Context(), p.shard, checkpoints)
+		return []any{stamp.Seq, results}, err
+	})
 }
 
 func (p *pair) cancel(rt *rapid.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,6 +212,10 @@ func (p *pair) task(t *store.Task) *store.Task {
 	c.Due = p.round(c.Due)
 	c.Payload = append([]byte{}, c.Payload...)
 	c.Attributes = append([]store.Attribute{}, c.Attributes...)
+	c.Journal = slices.SortedFunc(slices.Values(c.Journal), func(a, b store.JournalEntry) int { return strings.Compare(a.Name, b.Name) })
+	for i := range c.Journal {
+		c.Journal[i].Value = append([]byte{}, c.Journal[i].Value...)
+	}
 	return &c
 }
 

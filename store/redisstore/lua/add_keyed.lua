@@ -98,7 +98,7 @@ local function clear(id, due)
   if key then redis.call('ZREM', ORDER, order_member(key, id, due), order_member(key, id)) end
   redis.call('HDEL', NOTES, id)
   redis.call('HDEL', TRAITS, id)
-  if tells then redis.call('HDEL', TELLS, id) end
+  if tells then forget_tells({id}) end
   redis.call('HDEL', HISTORY, id)
 end
 
@@ -120,7 +120,7 @@ for i = 1, n do
     local status = DUPLICATE
     if not again and rule == KEY_REPLACE then
       status = REPLACED
-      local told_cell = tells and redis.call('HGET', TELLS, mark.id)
+      local told_cell = tells and cells_of({mark.id})[1]
       if told_cell then
         local attempt, why = past(place[3])
         leave(told_cell, CHANGE_DELETED, mark.id, 0, attempt, place[2], '', why, '')

@@ -13,7 +13,8 @@
 -- see bodies.lua.
 --   dues     due ms, false when not pending; all in one string when nothing is odd
 --   records  of data, false when not held
---   cells    that the tasks tell, false for none; not there when no task of the shard tells any
+--   cells    entries of TELLS: the cell that a task tells, behind a mark when it has a journal, false for
+--            none of both; not there when no task of the shard has one. Journals count as bodies
 --   odd      {position, status, running record, note} per task that is not
 --            simply held: ok held all the same, not due, wrong state,
 --            not found, corrupt, expired, late; behind, with the id of the
@@ -32,14 +33,25 @@ local tokens, first = ARGV[at], at + 1
 local records = bodies(DATA, ARGV, first, #ARGV)
 local n = #records
 local last = at + n
+-- include parcels.lua
+local cells = tells and redis.call('HMGET', TELLS, unpack(ARGV, first, last)) or nil
+if cells then -- those whose journals do not fit are left out, too
+  local bytes = 0
+  for i = 1, n do
+    if bytes >= MAX_BODIES then
+      records = {unpack(records, 1, i - 1)}
+      n, last = i - 1, at + i - 1
+      break
+    end
+    if cells[i] and byte(cells[i]) == 0 then bytes = bytes + struct.unpack('>I4', cells[i], 2) end
+  end
+end
 local dues = redis.call('ZMSCORE', TASKS, unpack(ARGV, first, last))
 local notes = redis.call('HLEN', NOTES) > 0 and redis.call('HMGET', NOTES, unpack(ARGV, first, last))
 -- Tasks that are taken leave their lanes, too.
 local lanes, traits, ordered = {}, nil, {}
 -- include lane_member.lua
 -- include order_key.lua
--- include parcels.lua
-local cells = tells and redis.call('HMGET', TELLS, unpack(ARGV, first, last)) or nil
 if redis.call('HLEN', TRAITS) > 0 then
   redis.call('ZCARD', LANES)
   traits = redis.call('HMGET', TRAITS, unpack(ARGV, first, last))
@@ -202,9 +214,10 @@ for k, o in ipairs(odd) do
       hnote[#hnote + 1] = struct.pack('>BBI4i8', 1, reason, attempt, detail) .. string.rep('\0', 16) .. (note and sub(note, 31) or '')
       taken[#taken + 1] = id
       left[#left + 1] = i
-      if cells and cells[i] then
+      local cell = cells and cell_of(id, cells[i])
+      if cell then
         local _, why = past(note)
-        leave(cells[i], CHANGE_DEAD, id, reason, attempt, detail, '', why, '')
+        leave(cell, CHANGE_DEAD, id, reason, attempt, detail, '', why, '')
       end
       if watched then tell(CHANGE_DEAD, id, attempt, 0, 0, reason) end
     end

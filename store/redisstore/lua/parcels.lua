@@ -3,15 +3,18 @@
 -- looks at either. From the first on its schema is 2.
 --   past(note) is what the note of a task says: its attempts so far, and the last error
 --   cells_of(ids) looks up which cells tasks tell: per task the cell or false, or nil when
---     no task of the shard tells any
+--     no task of the shard tells any or has a journal
+--   cell_of(id, entry) is the cell that an entry of TELLS says, or false
 --   add_parcel(parcel) notes a parcel
 --   leave(cell, kind, id, reason, attempt, due, who, why, result, say) notes what the end of a
 --     task leaves for its cell: a parcel, as parcel.go reads it; say is nil when the ack said nothing
 --   leave_done(ids, records, notes, results) notes what tasks that are done leave: these are
 --     their running records and notes, and results by position as in finish.lua
 --   post() writes what was noted; it is last, once everything else is written
---   forget_tells(ids) is for tasks whose records are deleted
-local tells, past, cells_of, leave, leave_done, add_parcel, post, forget_tells
+--   forget_tells(ids) is for tasks whose records are deleted; it returns how much there was
+-- TELLS has the journals of tasks, too, see journal.lua: they are forgotten with what a task
+-- tells, and when it is done.
+local tells, past, cells_of, cell_of, leave, leave_done, add_parcel, post, forget_tells
 if owner[8] then
   tells = redis.call('HLEN', TELLS) > 0
   redis.call('XLEN', IN)
@@ -19,12 +22,43 @@ if owner[8] then
     if not note or #note < 30 then return 0, '' end
     return struct.unpack('>I4', note, 3), string.sub(note, 31)
   end
+  -- include journal.lua
+  local journals, seen = {}, {} -- cells of tasks that have a journal, empty for none; which tasks were looked up
+  cell_of = function(id, entry)
+    seen[id] = true
+    if not entry or string.byte(entry) ~= 0 then return entry end
+    journals[id] = string.sub(entry, 6)
+    return journals[id] ~= '' and journals[id]
+  end
   cells_of = function(ids)
     if not tells or #ids == 0 then return nil end
-    return redis.call('HMGET', TELLS, unpack(ids))
+    local cells = redis.call('HMGET', TELLS, unpack(ids))
+    for k, id in ipairs(ids) do cells[k] = cell_of(id, cells[k]) end
+    return cells
+  end
+  -- forget_journals deletes the journals of tasks that were looked up.
+  local function forget_journals(ids)
+    local had = 0
+    for _, id in ipairs(ids) do
+      local cell = journals[id]
+      if cell then
+        journals[id], had = nil, had + 1
+        local fields = {journal_of(id)}
+        each_name(redis.call('HGET', TELLS, fields[1]), function(name) fields[#fields + 1] = fields[1] .. name end)
+        redis.call('HDEL', TELLS, id, unpack(fields))
+        if cell ~= '' then redis.call('HSET', TELLS, id, cell) end
+      end
+    end
+    return had
   end
   forget_tells = function(ids)
-    if tells and #ids > 0 then redis.call('HDEL', TELLS, unpack(ids)) end
+    if not tells or #ids == 0 then return 0 end
+    local unseen = {}
+    for _, id in ipairs(ids) do
+      if not seen[id] then unseen[#unseen + 1] = id end
+    end
+    cells_of(unseen)
+    return forget_journals(ids) + redis.call('HDEL', TELLS, unpack(ids))
   end
   local parcels = {}
   leave = function(cell, kind, id, reason, attempt, due, who, why, result, say)
@@ -40,6 +74,7 @@ if owner[8] then
         leave(cell, CHANGE_DONE, ids[k], 0, attempt, due, who, notes[k] and string.sub(notes[k], 31) or '', results[k] or '', results[-k])
       end
     end
+    forget_journals(ids)
   end
   add_parcel = function(parcel) parcels[#parcels + 1] = parcel end
   local function write(first, last)

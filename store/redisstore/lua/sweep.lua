@@ -53,10 +53,9 @@ for i, p in ipairs(places(ids)) do
       forget_attrs({id}, {attrs[i]})
       found = found + 1
     end
-    if cells and cells[i] then
-      forget_tells({id})
-      if place == PLACE_NONE then leave(cells[i], CHANGE_DELETED, id, 0, 0, 0, '', '', '') end
-      found = found + 1
+    if cells then
+      found = found + forget_tells({id})
+      if cells[i] and place == PLACE_NONE then leave(cells[i], CHANGE_DELETED, id, 0, 0, 0, '', '', '') end
     end
     if found > 0 then repaired = repaired + 1 end
   elseif (place == PLACE_NONE or broken) and ARGV[3] == '' then

@@ -1,0 +1,33 @@
+package store
+
+// Bounds of a journal.
+const (
+	MaxJournalName  = 128       // bytes of a name, which has at least one
+	MaxJournalValue = 256 << 10 // bytes of a value
+	MaxJournalNames = 1000
+	MaxJournalBytes = 1 << 20 // of all its names and values
+)
+
+// JournalEntry is what a name of a task returned.
+type JournalEntry struct {
+	Name  string
+	Value []byte
+}
+
+// Size is how many bytes an entry counts.
+func (e *JournalEntry) Size() int { return len(e.Name) + len(e.Value) }
+
+// Checkpoint adds an entry to the journal of a task that is held.
+type Checkpoint struct {
+	ID    string
+	Token Token
+	JournalEntry
+}
+
+// journalBytes is how many bytes the entries of a journal have together.
+func journalBytes(entries []JournalEntry) (n int) {
+	for i := range entries {
+		n += entries[i].Size()
+	}
+	return n
+}
