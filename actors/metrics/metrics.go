@@ -34,6 +34,7 @@ type taskMetrics struct {
 	Expired, Watchdog      prometheus.Counter
 	Repaired, Loaded       prometheus.Counter
 	Linked                 prometheus.Counter
+	JournalEntries         prometheus.Counter
 	trimmed                map[string]prometheus.Counter // dead letters, by why
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
@@ -70,7 +71,7 @@ type callMetrics struct {
 }
 
 // storeCalls are the calls that are measured.
-var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
+var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "checkpoint", "recover", "window"}
 
 // New registers the metrics of a node. Two nodes with one registry share them.
 func New(reg prometheus.Registerer) *Metrics {
@@ -90,22 +91,23 @@ func newTaskMetrics(f factory) taskMetrics {
 	unheld := f.counters("ddq_hints_wasted_total", "Ready tasks that could not be held, by reason.", "reason")
 	trimmed := f.counters("ddq_dead_letters_trimmed_total", "Dead letters deleted, because their retention passed or there were more than max_dead.", "reason")
 	return taskMetrics{
-		enqueued:     tasks.WithLabelValues("enqueued"),
-		deduplicated: tasks.WithLabelValues("deduplicated"),
-		delivered:    tasks.WithLabelValues("delivered"),
-		redelivered:  tasks.WithLabelValues("redelivered"),
-		Acked:        tasks.WithLabelValues("acked"),
-		retried:      tasks.WithLabelValues("retried"),
-		released:     tasks.WithLabelValues("released"),
-		dead:         tasks.WithLabelValues("dead"),
-		Expired:      tasks.WithLabelValues("hold_expired"),
-		Repaired:     tasks.WithLabelValues("repaired"),
-		Loaded:       tasks.WithLabelValues("loaded"),
-		Watchdog:     f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
-		Linked:       f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
-		trimmed:      map[string]prometheus.Counter{TrimmedOld: trimmed.WithLabelValues(TrimmedOld), TrimmedOver: trimmed.WithLabelValues(TrimmedOver)},
-		lateness:     f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
-		earliness:    f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
+		enqueued:       tasks.WithLabelValues("enqueued"),
+		deduplicated:   tasks.WithLabelValues("deduplicated"),
+		delivered:      tasks.WithLabelValues("delivered"),
+		redelivered:    tasks.WithLabelValues("redelivered"),
+		Acked:          tasks.WithLabelValues("acked"),
+		retried:        tasks.WithLabelValues("retried"),
+		released:       tasks.WithLabelValues("released"),
+		dead:           tasks.WithLabelValues("dead"),
+		Expired:        tasks.WithLabelValues("hold_expired"),
+		Repaired:       tasks.WithLabelValues("repaired"),
+		Loaded:         tasks.WithLabelValues("loaded"),
+		Watchdog:       f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
+		Linked:         f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
+		JournalEntries: f.counter("ddq_journal_entries_total", "Entries that checkpoints added to the journals of tasks."),
+		trimmed:        map[string]prometheus.Counter{TrimmedOld: trimmed.WithLabelValues(TrimmedOld), TrimmedOver: trimmed.WithLabelValues(TrimmedOver)},
+		lateness:       f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
+		earliness:      f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
 		unheld: map[store.Status]prometheus.Counter{
 			store.WrongState: unheld.WithLabelValues("running"),
 			store.NotFound:   unheld.WithLabelValues("gone"),
@@ -404,6 +406,13 @@ func (o observedStore) Extend(ctx context.Context, s store.Shard, extends []stor
 	sent := time.Now()
 	stamp, results, err := o.Store.Extend(ctx, s, extends)
 	o.observe("extend", s, len(extends), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) Checkpoint(ctx context.Context, s store.Shard, checkpoints []store.Checkpoint) (store.Stamp, []store.Status, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.Checkpoint(ctx, s, checkpoints)
+	o.observe("checkpoint", s, len(checkpoints), sent, stamp, err)
 	return stamp, results, err
 }
 

@@ -74,6 +74,12 @@ func HoldLost(id string) *Error {
 		Message: fmt.Sprintf("task %q is not held under this token", id)}
 }
 
+// JournalFull is of a checkpoint that the journal of the task has no room for.
+func JournalFull(id string) *Error {
+	return &Error{Kind: Exhausted, Reason: "JOURNAL_FULL", Field: "value",
+		Message: fmt.Sprintf("the journal of task %q has no room for it: at most %d names, and %d bytes of them and what they returned", id, store.MaxJournalNames, store.MaxJournalBytes)}
+}
+
 // NoStep is of an ack that says something to a workflow, of a task that is no step of one.
 func NoStep(id string) *Error {
 	return &Error{Kind: Precondition, Reason: "NO_STEP", Field: "task_id", Message: fmt.Sprintf("task %q is no step of a workflow", id)}

@@ -16,7 +16,7 @@ func (s *Actor) Fence() (f store.Fence, owned bool) { return s.claimer.fence(), 
 func (s *Actor) Calls() []int {
 	return []int{
 		s.adder.adds.InFlight, s.adder.holdNews.InFlight, s.adder.keyed.InFlight, s.holder.batches.InFlight,
-		s.settler.acks.InFlight, s.settler.nacks.InFlight, s.settler.extends.InFlight, s.recoverer.batches.InFlight,
+		s.settler.acks.InFlight, s.settler.nacks.InFlight, s.settler.extends.InFlight, s.settler.checkpoints.InFlight, s.recoverer.batches.InFlight,
 	}
 }
 

@@ -56,11 +56,12 @@ type settler struct {
 		store.Writer
 		store.Reader
 	}
-	acks    engine.Batcher[settleItem]
-	nexts   engine.Batcher[settleItem] // acks that enqueue
-	nacks   engine.Batcher[settleItem] // and releases
-	extends engine.Batcher[settleItem]
-	acked   agenda.AckLog
+	acks        engine.Batcher[settleItem]
+	nexts       engine.Batcher[settleItem] // acks that enqueue
+	nacks       engine.Batcher[settleItem] // and releases
+	extends     engine.Batcher[settleItem]
+	checkpoints engine.Batcher[settleItem]
+	acked       agenda.AckLog
 }
 
 func newSettler(claim *claimer, notifier *notifier, permits *permitCalls, holds *holdRegistry, toHold func() bool) settler {
@@ -68,9 +69,11 @@ func newSettler(claim *claimer, notifier *notifier, permits *permitCalls, holds 
 	batches := engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems}
 	acks := batches
 	acks.Size = resultSize
+	checkpoints := batches
+	checkpoints.Size = checkpointSize
 	return settler{
 		shardState: b, claim: claim, notifier: notifier, permits: permits, holds: holds, toHold: toHold, store: b.Store,
-		acks: acks, nexts: engine.Batcher[settleItem]{Most: 1, Limit: nextsLimit, Size: nextSize}, nacks: batches, extends: batches,
+		acks: acks, nexts: engine.Batcher[settleItem]{Most: 1, Limit: nextsLimit, Size: nextSize}, nacks: batches, extends: batches, checkpoints: checkpoints,
 	}
 }
 
@@ -99,6 +102,11 @@ func (s *settler) receive(message any, own bool) {
 			s.extends.Done()
 		}
 		s.onExtends(m)
+	case *checkpointsDone:
+		if own {
+			s.checkpoints.Done()
+		}
+		s.onCheckpoints(m)
 	}
 }
 
@@ -123,6 +131,8 @@ func (s *settler) settle(m *SettleHolds) {
 			s.acks.Waiting = append(s.acks.Waiting, it)
 		case subscription.SettleExtend:
 			s.extends.Waiting = append(s.extends.Waiting, it)
+		case subscription.SettleCheckpoint:
+			s.checkpoints.Waiting = append(s.checkpoints.Waiting, it)
 		default:
 			s.nacks.Waiting = append(s.nacks.Waiting, it)
 		}
@@ -164,10 +174,13 @@ func (s *settler) flush() {
 		topic := s.topic
 		s.call(func(ctx context.Context) reply { return s.storeExtends(ctx, batch, topic) })
 	}
+	if batch := s.checkpoints.Next(); batch != nil {
+		s.call(func(ctx context.Context) reply { return s.storeCheckpoints(ctx, batch) })
+	}
 }
 
 func (s *settler) idle() bool {
-	return s.acks.Idle() && s.nexts.Idle() && s.nacks.Idle() && s.extends.Idle()
+	return s.acks.Idle() && s.nexts.Idle() && s.nacks.Idle() && s.extends.Idle() && s.checkpoints.Idle()
 }
 
 func (s *settler) fenced() int { return 0 } // any node settles
@@ -179,6 +192,7 @@ func (s *settler) stop() {
 	refuseAll(s.nexts.Waiting, problem.Draining())
 	refuseAll(s.nacks.Waiting, problem.Draining())
 	refuseAll(s.extends.Waiting, problem.Draining())
+	refuseAll(s.checkpoints.Waiting, problem.Draining())
 }
 
 // nextAcks lets ready tasks go before acks. A task waits for its worker; an ack only makes

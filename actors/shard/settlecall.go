@@ -27,7 +27,7 @@ func NewSettleCall(asked []subscription.Settlement, done func([]subscription.Set
 	}
 	c.Countdown = NewCountdown(len(asked), func() { done(c.Results) })
 	for i, a := range asked {
-		c.Results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
+		c.Results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind, Name: a.Name}
 	}
 	return c
 }

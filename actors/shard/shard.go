@@ -136,7 +136,7 @@ func (s *Actor) hand(m any, own bool) {
 		s.adder.receive(m, own)
 	case *HoldTasks, *HeldElsewhere, *CancelHolds, *Forget, *sendDue, *holdsDone:
 		s.holder.receive(m, own)
-	case *SettleHolds, *acksDone, *nextsDone, *nacksDone, *extendsDone:
+	case *SettleHolds, *acksDone, *nextsDone, *nacksDone, *extendsDone, *checkpointsDone:
 		s.settler.receive(m, own)
 	case *WatchTick, *deadlinesDue, *recovered, *runningFound, *swept:
 		s.recoverer.receive(m, own)

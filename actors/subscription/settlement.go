@@ -15,6 +15,7 @@ const (
 	SettleNack
 	SettleRelease // give back without spending the attempt
 	SettleExtend
+	SettleCheckpoint // the hold goes on
 )
 
 // Settlement is a worker's request about one hold.
@@ -30,6 +31,8 @@ type Settlement struct {
 	Next      *Next          // ack: what it enqueues; nil for none
 	Unseen    bool           // release: no worker has seen the task, which is no attempt
 	Extend    time.Duration  // extend: 0 the topic's visibility timeout
+	Name      string         // checkpoint: what returned Value
+	Value     []byte
 
 	// Refused is the answer to a settlement that is wrong in itself; nothing is done then.
 	Refused *problem.Error
@@ -56,7 +59,8 @@ type Settled struct {
 	ID      string
 	Token   []byte
 	Kind    SettleKind
-	Already bool          // ack: accepted before
+	Name    string        // checkpoint
+	Already bool          // ack: accepted before; checkpoint: the name has a value, which stays
 	State   store.State   // nack, release: the task's state now
 	Due     store.Millis  // nack, release: when it is due again
 	HoldFor time.Duration // extend: what the hold lasts from now

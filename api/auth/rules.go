@@ -50,7 +50,7 @@ func (r *Rule) Audited() bool {
 }
 
 // settling are the methods by which work that was taken is finished. They are never too many.
-var settling = []string{"Subscribe", "Ack", "Nack", "Extend", "Settle"}
+var settling = []string{"Subscribe", "Ack", "Nack", "Extend", "Checkpoint", "Settle"}
 
 // Settles reports whether a method finishes work that was taken.
 func (r *Rule) Settles() bool {
@@ -81,6 +81,7 @@ var services = map[string][]Rule{
 		{"Ack", Work, Topic},
 		{"Nack", Work, Topic},
 		{"Extend", Work, Topic},
+		{"Checkpoint", Work, Topic},
 		{"Settle", Work, Topic},
 		{"AcquireTokens", Work, Topic},
 	},

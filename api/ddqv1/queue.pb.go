@@ -1986,10 +1986,12 @@ type SubscribeRequest struct {
 	// Deliveries the worker will take beyond those granted before; > 0.
 	Credit *int32 `protobuf:"varint,2,opt,name=credit,proto3,oneof" json:"credit,omitempty"`
 	// The worker's number for the settlements of this frame; rising.
-	Sequence      uint64    `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Acks          []*Ack    `protobuf:"bytes,4,rep,name=acks,proto3" json:"acks,omitempty"`
-	Nacks         []*Nack   `protobuf:"bytes,5,rep,name=nacks,proto3" json:"nacks,omitempty"`
-	Extends       []*Extend `protobuf:"bytes,6,rep,name=extends,proto3" json:"extends,omitempty"`
+	Sequence uint64    `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Acks     []*Ack    `protobuf:"bytes,4,rep,name=acks,proto3" json:"acks,omitempty"`
+	Nacks    []*Nack   `protobuf:"bytes,5,rep,name=nacks,proto3" json:"nacks,omitempty"`
+	Extends  []*Extend `protobuf:"bytes,6,rep,name=extends,proto3" json:"extends,omitempty"`
+	// They count as settlements. One that comes with the end of its hold may be too late.
+	Checkpoints   []*Checkpoint `protobuf:"bytes,7,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2062,6 +2064,13 @@ func (x *SubscribeRequest) GetNacks() []*Nack {
 func (x *SubscribeRequest) GetExtends() []*Extend {
 	if x != nil {
 		return x.Extends
+	}
+	return nil
+}
+
+func (x *SubscribeRequest) GetCheckpoints() []*Checkpoint {
+	if x != nil {
+		return x.Checkpoints
 	}
 	return nil
 }
@@ -2346,7 +2355,9 @@ type Delivery struct {
 	// Proof of the hold; opaque. Serves as a fencing token.
 	HoldToken []byte `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
 	// How long the hold lasts from the moment this frame was sent.
-	HoldMs        int64 `protobuf:"varint,3,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	HoldMs int64 `protobuf:"varint,3,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// What names of the task returned in attempts before, in no particular order.
+	Journal       []*JournalEntry `protobuf:"bytes,4,rep,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2402,6 +2413,66 @@ func (x *Delivery) GetHoldMs() int64 {
 	return 0
 }
 
+func (x *Delivery) GetJournal() []*JournalEntry {
+	if x != nil {
+		return x.Journal
+	}
+	return nil
+}
+
+// JournalEntry is what a name of a task returned.
+type JournalEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JournalEntry) Reset() {
+	*x = JournalEntry{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JournalEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JournalEntry) ProtoMessage() {}
+
+func (x *JournalEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JournalEntry.ProtoReflect.Descriptor instead.
+func (*JournalEntry) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *JournalEntry) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JournalEntry) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 // Settled answers the settlements of one frame.
 type Settled struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2414,7 +2485,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2497,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2439,7 +2510,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -2460,7 +2531,7 @@ type SettleResult struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	TaskId    string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	HoldToken []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
-	// The same ack was accepted before.
+	// The same ack was accepted before. Checkpoints: the name has a value, which stays.
 	Already bool `protobuf:"varint,3,opt,name=already,proto3" json:"already,omitempty"`
 	// Extends: how long the hold lasts from now.
 	HoldMs int64 `protobuf:"varint,4,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
@@ -2468,13 +2539,15 @@ type SettleResult struct {
 	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	// Extends: the task's cancellation was asked for.
 	CancelRequested bool `protobuf:"varint,6,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Checkpoints: which one it is.
+	Name          string `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2559,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2572,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -2544,6 +2617,13 @@ func (x *SettleResult) GetCancelRequested() bool {
 	return false
 }
 
+func (x *SettleResult) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -2554,7 +2634,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2646,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2659,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -2609,7 +2689,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2701,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2714,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -2661,7 +2741,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2673,7 +2753,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2686,7 +2766,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -2718,7 +2798,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2810,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2823,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -2800,7 +2880,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2812,7 +2892,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2825,7 +2905,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -2883,7 +2963,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +2975,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +2988,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -2932,6 +3012,79 @@ func (x *Extend) GetVisibilityTimeoutMs() int64 {
 	return 0
 }
 
+// Checkpoint adds an entry to the journal of a task, which has at most 1,000, and 1 MiB of
+// names and values. The hold goes on. The journal goes when the task is done or deleted, and
+// stays with a dead letter.
+type Checkpoint struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TaskId    string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	HoldToken []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	// 1 to 128 bytes of UTF-8 without control characters.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// At most 256 KiB.
+	Value         []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checkpoint) Reset() {
+	*x = Checkpoint{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checkpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checkpoint) ProtoMessage() {}
+
+func (x *Checkpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
+func (*Checkpoint) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Checkpoint) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetHoldToken() []byte {
+	if x != nil {
+		return x.HoldToken
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 type RetrieveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -2948,7 +3101,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3113,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3126,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -3021,7 +3174,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3186,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3199,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -3066,7 +3219,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3231,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3244,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -3118,7 +3271,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3130,7 +3283,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3143,7 +3296,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -3163,7 +3316,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3328,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3341,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -3217,7 +3370,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3382,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3395,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -3269,7 +3422,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3281,7 +3434,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3294,7 +3447,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -3324,7 +3477,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3336,7 +3489,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3349,7 +3502,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -3366,6 +3519,103 @@ func (x *ExtendResponse) GetCancelRequested() bool {
 	return false
 }
 
+type CheckpointRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Checkpoint    *Checkpoint            `protobuf:"bytes,2,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointRequest) Reset() {
+	*x = CheckpointRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointRequest) ProtoMessage() {}
+
+func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointRequest.ProtoReflect.Descriptor instead.
+func (*CheckpointRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CheckpointRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CheckpointRequest) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+type CheckpointResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name has a value, which stays: this one, when the answer to the same checkpoint was lost.
+	Already       bool `protobuf:"varint,1,opt,name=already,proto3" json:"already,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointResponse) Reset() {
+	*x = CheckpointResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointResponse) ProtoMessage() {}
+
+func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointResponse.ProtoReflect.Descriptor instead.
+func (*CheckpointResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *CheckpointResponse) GetAlready() bool {
+	if x != nil {
+		return x.Already
+	}
+	return false
+}
+
 // SettleRequest has at most 10,000 settlements.
 type SettleRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3373,13 +3623,14 @@ type SettleRequest struct {
 	Acks          []*Ack                 `protobuf:"bytes,2,rep,name=acks,proto3" json:"acks,omitempty"`
 	Nacks         []*Nack                `protobuf:"bytes,3,rep,name=nacks,proto3" json:"nacks,omitempty"`
 	Extends       []*Extend              `protobuf:"bytes,4,rep,name=extends,proto3" json:"extends,omitempty"`
+	Checkpoints   []*Checkpoint          `protobuf:"bytes,5,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SettleRequest) Reset() {
 	*x = SettleRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3391,7 +3642,7 @@ func (x *SettleRequest) String() string {
 func (*SettleRequest) ProtoMessage() {}
 
 func (x *SettleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3404,7 +3655,7 @@ func (x *SettleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
 func (*SettleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SettleRequest) GetTopic() string {
@@ -3435,6 +3686,13 @@ func (x *SettleRequest) GetExtends() []*Extend {
 	return nil
 }
 
+func (x *SettleRequest) GetCheckpoints() []*Checkpoint {
+	if x != nil {
+		return x.Checkpoints
+	}
+	return nil
+}
+
 type SettleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Extends, and whatever did not go well; settlements not named here did.
@@ -3445,7 +3703,7 @@ type SettleResponse struct {
 
 func (x *SettleResponse) Reset() {
 	*x = SettleResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3457,7 +3715,7 @@ func (x *SettleResponse) String() string {
 func (*SettleResponse) ProtoMessage() {}
 
 func (x *SettleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3470,7 +3728,7 @@ func (x *SettleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
 func (*SettleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SettleResponse) GetResults() []*SettleResult {
@@ -3493,7 +3751,7 @@ type WaitTaskRequest struct {
 
 func (x *WaitTaskRequest) Reset() {
 	*x = WaitTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3505,7 +3763,7 @@ func (x *WaitTaskRequest) String() string {
 func (*WaitTaskRequest) ProtoMessage() {}
 
 func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3518,7 +3776,7 @@ func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
 func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WaitTaskRequest) GetTopic() string {
@@ -3556,7 +3814,7 @@ type WaitTaskResponse struct {
 
 func (x *WaitTaskResponse) Reset() {
 	*x = WaitTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3826,7 @@ func (x *WaitTaskResponse) String() string {
 func (*WaitTaskResponse) ProtoMessage() {}
 
 func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3839,7 @@ func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
 func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WaitTaskResponse) GetTask() *Task {
@@ -3613,7 +3871,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3625,7 +3883,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3638,7 +3896,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CancelTaskRequest) GetTopic() string {
@@ -3681,7 +3939,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	mi := &file_ddq_v1_queue_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3693,7 +3951,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	mi := &file_ddq_v1_queue_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3706,7 +3964,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CancelTaskResponse) GetTopic() string {
@@ -3745,7 +4003,7 @@ type AcquireTokensRequest struct {
 
 func (x *AcquireTokensRequest) Reset() {
 	*x = AcquireTokensRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[47]
+	mi := &file_ddq_v1_queue_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3757,7 +4015,7 @@ func (x *AcquireTokensRequest) String() string {
 func (*AcquireTokensRequest) ProtoMessage() {}
 
 func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[47]
+	mi := &file_ddq_v1_queue_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3770,7 +4028,7 @@ func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AcquireTokensRequest) GetTopic() string {
@@ -3814,7 +4072,7 @@ type AcquireTokensResponse struct {
 
 func (x *AcquireTokensResponse) Reset() {
 	*x = AcquireTokensResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[48]
+	mi := &file_ddq_v1_queue_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +4084,7 @@ func (x *AcquireTokensResponse) String() string {
 func (*AcquireTokensResponse) ProtoMessage() {}
 
 func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[48]
+	mi := &file_ddq_v1_queue_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +4097,7 @@ func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{48}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AcquireTokensResponse) GetGranted() bool {
@@ -3999,14 +4257,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x13PromoteTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x03R\aversion\"\xea\x01\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\xa0\x02\n" +
 	"\x10SubscribeRequest\x12#\n" +
 	"\x05hello\x18\x01 \x01(\v2\r.ddq.v1.HelloR\x05hello\x12\x1b\n" +
 	"\x06credit\x18\x02 \x01(\x05H\x00R\x06credit\x88\x01\x01\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\x04acks\x18\x04 \x03(\v2\v.ddq.v1.AckR\x04acks\x12\"\n" +
 	"\x05nacks\x18\x05 \x03(\v2\f.ddq.v1.NackR\x05nacks\x12(\n" +
-	"\aextends\x18\x06 \x03(\v2\x0e.ddq.v1.ExtendR\aextendsB\t\n" +
+	"\aextends\x18\x06 \x03(\v2\x0e.ddq.v1.ExtendR\aextends\x124\n" +
+	"\vcheckpoints\x18\a \x03(\v2\x12.ddq.v1.CheckpointR\vcheckpointsB\t\n" +
 	"\a_credit\"\x87\x02\n" +
 	"\x05Hello\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
@@ -4033,15 +4292,19 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"Subscribed\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\"\n" +
 	"\rmax_in_flight\x18\x02 \x01(\x05R\vmaxInFlight\x122\n" +
-	"\x15visibility_timeout_ms\x18\x03 \x01(\x03R\x13visibilityTimeoutMs\"d\n" +
+	"\x15visibility_timeout_ms\x18\x03 \x01(\x03R\x13visibilityTimeoutMs\"\x94\x01\n" +
 	"\bDelivery\x12 \n" +
 	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x17\n" +
-	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\"U\n" +
+	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\x12.\n" +
+	"\ajournal\x18\x04 \x03(\v2\x14.ddq.v1.JournalEntryR\ajournal\"8\n" +
+	"\fJournalEntry\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"U\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
-	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xc9\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xdd\x01\n" +
 	"\fSettleResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -4049,7 +4312,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\aalready\x18\x03 \x01(\bR\aalready\x12\x17\n" +
 	"\ahold_ms\x18\x04 \x01(\x03R\x06holdMs\x12#\n" +
 	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12)\n" +
-	"\x10cancel_requested\x18\x06 \x01(\bR\x0fcancelRequested\"@\n" +
+	"\x10cancel_requested\x18\x06 \x01(\bR\x0fcancelRequested\x12\x12\n" +
+	"\x04name\x18\a \x01(\tR\x04name\"@\n" +
 	"\x06Cancel\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -4079,7 +4343,14 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x122\n" +
-	"\x15visibility_timeout_ms\x18\x03 \x01(\x03R\x13visibilityTimeoutMs\"\xa9\x01\n" +
+	"\x15visibility_timeout_ms\x18\x03 \x01(\x03R\x13visibilityTimeoutMs\"n\n" +
+	"\n" +
+	"Checkpoint\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
+	"\n" +
+	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\fR\x05value\"\xa9\x01\n" +
 	"\x0fRetrieveRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
@@ -4107,12 +4378,20 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\"T\n" +
 	"\x0eExtendResponse\x12\x17\n" +
 	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\x12)\n" +
-	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"\x94\x01\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"]\n" +
+	"\x11CheckpointRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x122\n" +
+	"\n" +
+	"checkpoint\x18\x02 \x01(\v2\x12.ddq.v1.CheckpointR\n" +
+	"checkpoint\".\n" +
+	"\x12CheckpointResponse\x12\x18\n" +
+	"\aalready\x18\x01 \x01(\bR\aalready\"\xca\x01\n" +
 	"\rSettleRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1f\n" +
 	"\x04acks\x18\x02 \x03(\v2\v.ddq.v1.AckR\x04acks\x12\"\n" +
 	"\x05nacks\x18\x03 \x03(\v2\f.ddq.v1.NackR\x05nacks\x12(\n" +
-	"\aextends\x18\x04 \x03(\v2\x0e.ddq.v1.ExtendR\aextends\"@\n" +
+	"\aextends\x18\x04 \x03(\v2\x0e.ddq.v1.ExtendR\aextends\x124\n" +
+	"\vcheckpoints\x18\x05 \x03(\v2\x12.ddq.v1.CheckpointR\vcheckpoints\"@\n" +
 	"\x0eSettleResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"P\n" +
 	"\x0fWaitTaskRequest\x12\x14\n" +
@@ -4160,7 +4439,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
 	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
-	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xfb\x12\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\x8f\x14\n" +
 	"\x11DelayQueueService\x12_\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/topics/{topic}/tasks\x12e\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/tasks:batch\x12P\n" +
@@ -4182,7 +4461,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\"&\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/topics/{topic}:retrieve\x12g\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\"7\x82\xd3\xe4\x93\x021:\x03ack\"*/v1/topics/{topic}/tasks/{ack.task_id}:ack\x12m\n" +
 	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\":\x82\xd3\xe4\x93\x024:\x04nack\",/v1/topics/{topic}/tasks/{nack.task_id}:nack\x12y\n" +
-	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\"@\x82\xd3\xe4\x93\x02::\x06extend\"0/v1/topics/{topic}/tasks/{extend.task_id}:extend\x12]\n" +
+	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\"@\x82\xd3\xe4\x93\x02::\x06extend\"0/v1/topics/{topic}/tasks/{extend.task_id}:extend\x12\x91\x01\n" +
+	"\n" +
+	"Checkpoint\x12\x19.ddq.v1.CheckpointRequest\x1a\x1a.ddq.v1.CheckpointResponse\"L\x82\xd3\xe4\x93\x02F:\n" +
+	"checkpoint\"8/v1/topics/{topic}/tasks/{checkpoint.task_id}:checkpoint\x12]\n" +
 	"\x06Settle\x12\x15.ddq.v1.SettleRequest\x1a\x16.ddq.v1.SettleResponse\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/topics/{topic}:settle\x12r\n" +
 	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponse\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/topics/{topic}:tokens\x12i\n" +
 	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\"*\x82\xd3\xe4\x93\x02$\x12\"/v1/topics/{topic}/tasks/{id}:wait\x12t\n" +
@@ -4204,7 +4486,7 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_ddq_v1_queue_proto_goTypes = []any{
 	(IdempotencyScope)(0),           // 0: ddq.v1.IdempotencyScope
 	(OnConflict)(0),                 // 1: ddq.v1.OnConflict
@@ -4235,171 +4517,181 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*SubscribeResponse)(nil),       // 26: ddq.v1.SubscribeResponse
 	(*Subscribed)(nil),              // 27: ddq.v1.Subscribed
 	(*Delivery)(nil),                // 28: ddq.v1.Delivery
-	(*Settled)(nil),                 // 29: ddq.v1.Settled
-	(*SettleResult)(nil),            // 30: ddq.v1.SettleResult
-	(*Cancel)(nil),                  // 31: ddq.v1.Cancel
-	(*Demand)(nil),                  // 32: ddq.v1.Demand
-	(*Drain)(nil),                   // 33: ddq.v1.Drain
-	(*Ack)(nil),                     // 34: ddq.v1.Ack
-	(*Nack)(nil),                    // 35: ddq.v1.Nack
-	(*Extend)(nil),                  // 36: ddq.v1.Extend
-	(*RetrieveRequest)(nil),         // 37: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),        // 38: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),              // 39: ddq.v1.AckRequest
-	(*AckResponse)(nil),             // 40: ddq.v1.AckResponse
-	(*NackRequest)(nil),             // 41: ddq.v1.NackRequest
-	(*NackResponse)(nil),            // 42: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),           // 43: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),          // 44: ddq.v1.ExtendResponse
-	(*SettleRequest)(nil),           // 45: ddq.v1.SettleRequest
-	(*SettleResponse)(nil),          // 46: ddq.v1.SettleResponse
-	(*WaitTaskRequest)(nil),         // 47: ddq.v1.WaitTaskRequest
-	(*WaitTaskResponse)(nil),        // 48: ddq.v1.WaitTaskResponse
-	(*CancelTaskRequest)(nil),       // 49: ddq.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),      // 50: ddq.v1.CancelTaskResponse
-	(*AcquireTokensRequest)(nil),    // 51: ddq.v1.AcquireTokensRequest
-	(*AcquireTokensResponse)(nil),   // 52: ddq.v1.AcquireTokensResponse
-	(*durationpb.Duration)(nil),     // 53: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 54: google.protobuf.Timestamp
-	(*Attribute)(nil),               // 55: ddq.v1.Attribute
-	(*Backoff)(nil),                 // 56: ddq.v1.Backoff
-	(TaskState)(0),                  // 57: ddq.v1.TaskState
-	(*Error)(nil),                   // 58: ddq.v1.Error
-	(*Task)(nil),                    // 59: ddq.v1.Task
-	(*TaskFilter)(nil),              // 60: ddq.v1.TaskFilter
-	(*fieldmaskpb.FieldMask)(nil),   // 61: google.protobuf.FieldMask
-	(*Growth)(nil),                  // 62: ddq.v1.Growth
-	(*DeleteTasksRequest)(nil),      // 63: ddq.v1.DeleteTasksRequest
-	(*RescheduleTasksRequest)(nil),  // 64: ddq.v1.RescheduleTasksRequest
-	(*CountTasksRequest)(nil),       // 65: ddq.v1.CountTasksRequest
-	(*DueHistogramRequest)(nil),     // 66: ddq.v1.DueHistogramRequest
-	(*WatchTasksRequest)(nil),       // 67: ddq.v1.WatchTasksRequest
-	(*DeleteTasksResponse)(nil),     // 68: ddq.v1.DeleteTasksResponse
-	(*RescheduleTasksResponse)(nil), // 69: ddq.v1.RescheduleTasksResponse
-	(*CountTasksResponse)(nil),      // 70: ddq.v1.CountTasksResponse
-	(*DueHistogramResponse)(nil),    // 71: ddq.v1.DueHistogramResponse
-	(*WatchTasksResponse)(nil),      // 72: ddq.v1.WatchTasksResponse
+	(*JournalEntry)(nil),            // 29: ddq.v1.JournalEntry
+	(*Settled)(nil),                 // 30: ddq.v1.Settled
+	(*SettleResult)(nil),            // 31: ddq.v1.SettleResult
+	(*Cancel)(nil),                  // 32: ddq.v1.Cancel
+	(*Demand)(nil),                  // 33: ddq.v1.Demand
+	(*Drain)(nil),                   // 34: ddq.v1.Drain
+	(*Ack)(nil),                     // 35: ddq.v1.Ack
+	(*Nack)(nil),                    // 36: ddq.v1.Nack
+	(*Extend)(nil),                  // 37: ddq.v1.Extend
+	(*Checkpoint)(nil),              // 38: ddq.v1.Checkpoint
+	(*RetrieveRequest)(nil),         // 39: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),        // 40: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),              // 41: ddq.v1.AckRequest
+	(*AckResponse)(nil),             // 42: ddq.v1.AckResponse
+	(*NackRequest)(nil),             // 43: ddq.v1.NackRequest
+	(*NackResponse)(nil),            // 44: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),           // 45: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),          // 46: ddq.v1.ExtendResponse
+	(*CheckpointRequest)(nil),       // 47: ddq.v1.CheckpointRequest
+	(*CheckpointResponse)(nil),      // 48: ddq.v1.CheckpointResponse
+	(*SettleRequest)(nil),           // 49: ddq.v1.SettleRequest
+	(*SettleResponse)(nil),          // 50: ddq.v1.SettleResponse
+	(*WaitTaskRequest)(nil),         // 51: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),        // 52: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),       // 53: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),      // 54: ddq.v1.CancelTaskResponse
+	(*AcquireTokensRequest)(nil),    // 55: ddq.v1.AcquireTokensRequest
+	(*AcquireTokensResponse)(nil),   // 56: ddq.v1.AcquireTokensResponse
+	(*durationpb.Duration)(nil),     // 57: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 58: google.protobuf.Timestamp
+	(*Attribute)(nil),               // 59: ddq.v1.Attribute
+	(*Backoff)(nil),                 // 60: ddq.v1.Backoff
+	(TaskState)(0),                  // 61: ddq.v1.TaskState
+	(*Error)(nil),                   // 62: ddq.v1.Error
+	(*Task)(nil),                    // 63: ddq.v1.Task
+	(*TaskFilter)(nil),              // 64: ddq.v1.TaskFilter
+	(*fieldmaskpb.FieldMask)(nil),   // 65: google.protobuf.FieldMask
+	(*Growth)(nil),                  // 66: ddq.v1.Growth
+	(*DeleteTasksRequest)(nil),      // 67: ddq.v1.DeleteTasksRequest
+	(*RescheduleTasksRequest)(nil),  // 68: ddq.v1.RescheduleTasksRequest
+	(*CountTasksRequest)(nil),       // 69: ddq.v1.CountTasksRequest
+	(*DueHistogramRequest)(nil),     // 70: ddq.v1.DueHistogramRequest
+	(*WatchTasksRequest)(nil),       // 71: ddq.v1.WatchTasksRequest
+	(*DeleteTasksResponse)(nil),     // 72: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 73: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 74: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 75: ddq.v1.DueHistogramResponse
+	(*WatchTasksResponse)(nil),      // 76: ddq.v1.WatchTasksResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	53, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	54, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	55, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	56, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	54, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	53, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	57, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	58, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	59, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	60, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	58, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	57, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
 	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
-	54, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
-	53, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
+	58, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
+	57, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
 	0,  // 9: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
 	1,  // 10: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
-	54, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	57, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	57, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	58, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	61, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	61, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
 	2,  // 14: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 15: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 16: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	54, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	57, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	58, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	58, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	61, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	62, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
 	2,  // 20: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 21: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 22: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	58, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	59, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	57, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	60, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
-	59, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	53, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	54, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	54, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	61, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	55, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	56, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	54, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	53, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	53, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	54, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	54, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	54, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	62, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	63, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	61, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	64, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
+	63, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	57, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	58, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	58, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	65, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	59, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	60, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	58, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	57, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	57, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	58, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	58, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	58, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
 	25, // 40: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	34, // 41: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	35, // 42: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	36, // 43: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	27, // 44: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	28, // 45: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	29, // 46: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	31, // 47: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	33, // 48: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	32, // 49: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	59, // 50: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	30, // 51: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	58, // 52: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	4,  // 53: ddq.v1.Ack.enqueue:type_name -> ddq.v1.EnqueueRequest
-	62, // 54: ddq.v1.Ack.grow:type_name -> ddq.v1.Growth
-	28, // 55: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	34, // 56: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	35, // 57: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	57, // 58: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	54, // 59: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	36, // 60: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	34, // 61: ddq.v1.SettleRequest.acks:type_name -> ddq.v1.Ack
-	35, // 62: ddq.v1.SettleRequest.nacks:type_name -> ddq.v1.Nack
-	36, // 63: ddq.v1.SettleRequest.extends:type_name -> ddq.v1.Extend
-	30, // 64: ddq.v1.SettleResponse.results:type_name -> ddq.v1.SettleResult
-	59, // 65: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
-	3,  // 66: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	57, // 67: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
-	4,  // 68: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	7,  // 69: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	10, // 70: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	12, // 71: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	14, // 72: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	16, // 73: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	18, // 74: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	20, // 75: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	22, // 76: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	63, // 77: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
-	64, // 78: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
-	65, // 79: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
-	66, // 80: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
-	24, // 81: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	37, // 82: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	39, // 83: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	41, // 84: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	43, // 85: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	45, // 86: ddq.v1.DelayQueueService.Settle:input_type -> ddq.v1.SettleRequest
-	51, // 87: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
-	47, // 88: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	49, // 89: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	67, // 90: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
-	6,  // 91: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	8,  // 92: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	11, // 93: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	13, // 94: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	15, // 95: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	17, // 96: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	19, // 97: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	21, // 98: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	23, // 99: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	68, // 100: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
-	69, // 101: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
-	70, // 102: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
-	71, // 103: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
-	26, // 104: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	38, // 105: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	40, // 106: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	42, // 107: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	44, // 108: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	46, // 109: ddq.v1.DelayQueueService.Settle:output_type -> ddq.v1.SettleResponse
-	52, // 110: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
-	48, // 111: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	50, // 112: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	72, // 113: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
-	91, // [91:114] is the sub-list for method output_type
-	68, // [68:91] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	35, // 41: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	36, // 42: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	37, // 43: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	38, // 44: ddq.v1.SubscribeRequest.checkpoints:type_name -> ddq.v1.Checkpoint
+	27, // 45: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	28, // 46: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	30, // 47: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	32, // 48: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	34, // 49: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	33, // 50: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	63, // 51: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	29, // 52: ddq.v1.Delivery.journal:type_name -> ddq.v1.JournalEntry
+	31, // 53: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	62, // 54: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	4,  // 55: ddq.v1.Ack.enqueue:type_name -> ddq.v1.EnqueueRequest
+	66, // 56: ddq.v1.Ack.grow:type_name -> ddq.v1.Growth
+	28, // 57: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	35, // 58: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	36, // 59: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	61, // 60: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	58, // 61: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	37, // 62: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	38, // 63: ddq.v1.CheckpointRequest.checkpoint:type_name -> ddq.v1.Checkpoint
+	35, // 64: ddq.v1.SettleRequest.acks:type_name -> ddq.v1.Ack
+	36, // 65: ddq.v1.SettleRequest.nacks:type_name -> ddq.v1.Nack
+	37, // 66: ddq.v1.SettleRequest.extends:type_name -> ddq.v1.Extend
+	38, // 67: ddq.v1.SettleRequest.checkpoints:type_name -> ddq.v1.Checkpoint
+	31, // 68: ddq.v1.SettleResponse.results:type_name -> ddq.v1.SettleResult
+	63, // 69: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 70: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	61, // 71: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 72: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 73: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 74: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 75: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 76: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 77: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 78: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 79: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 80: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	67, // 81: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
+	68, // 82: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
+	69, // 83: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
+	70, // 84: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
+	24, // 85: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	39, // 86: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	41, // 87: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	43, // 88: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	45, // 89: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	47, // 90: ddq.v1.DelayQueueService.Checkpoint:input_type -> ddq.v1.CheckpointRequest
+	49, // 91: ddq.v1.DelayQueueService.Settle:input_type -> ddq.v1.SettleRequest
+	55, // 92: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	51, // 93: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	53, // 94: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	71, // 95: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
+	6,  // 96: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 97: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 98: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 99: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 100: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 101: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 102: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 103: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 104: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	72, // 105: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	73, // 106: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	74, // 107: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	75, // 108: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	26, // 109: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	40, // 110: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	42, // 111: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	44, // 112: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	46, // 113: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	48, // 114: ddq.v1.DelayQueueService.Checkpoint:output_type -> ddq.v1.CheckpointResponse
+	50, // 115: ddq.v1.DelayQueueService.Settle:output_type -> ddq.v1.SettleResponse
+	56, // 116: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	52, // 117: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	54, // 118: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	76, // 119: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
+	96, // [96:120] is the sub-list for method output_type
+	72, // [72:96] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -4430,14 +4722,14 @@ func file_ddq_v1_queue_proto_init() {
 		(*UpdateTaskRequest_ExecuteTime)(nil),
 	}
 	file_ddq_v1_queue_proto_msgTypes[20].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[31].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   49,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,7 @@ const (
 	DelayQueueService_Ack_FullMethodName             = "/ddq.v1.DelayQueueService/Ack"
 	DelayQueueService_Nack_FullMethodName            = "/ddq.v1.DelayQueueService/Nack"
 	DelayQueueService_Extend_FullMethodName          = "/ddq.v1.DelayQueueService/Extend"
+	DelayQueueService_Checkpoint_FullMethodName      = "/ddq.v1.DelayQueueService/Checkpoint"
 	DelayQueueService_Settle_FullMethodName          = "/ddq.v1.DelayQueueService/Settle"
 	DelayQueueService_AcquireTokens_FullMethodName   = "/ddq.v1.DelayQueueService/AcquireTokens"
 	DelayQueueService_WaitTask_FullMethodName        = "/ddq.v1.DelayQueueService/WaitTask"
@@ -85,6 +86,8 @@ type DelayQueueServiceClient interface {
 	Ack(ctx context.Context, in *AckRequest, opts ...grpc.CallOption) (*AckResponse, error)
 	Nack(ctx context.Context, in *NackRequest, opts ...grpc.CallOption) (*NackResponse, error)
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ExtendResponse, error)
+	// Checkpoint keeps what a name of a task that runs returned: its later attempts get it with the delivery.
+	Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error)
 	// Settle ends or lengthens many holds of one topic and answers each; they fail alone.
 	Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error)
 	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
@@ -313,6 +316,16 @@ func (c *delayQueueServiceClient) Extend(ctx context.Context, in *ExtendRequest,
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckpointResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_Checkpoint_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *delayQueueServiceClient) Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SettleResponse)
@@ -413,6 +426,8 @@ type DelayQueueServiceServer interface {
 	Ack(context.Context, *AckRequest) (*AckResponse, error)
 	Nack(context.Context, *NackRequest) (*NackResponse, error)
 	Extend(context.Context, *ExtendRequest) (*ExtendResponse, error)
+	// Checkpoint keeps what a name of a task that runs returned: its later attempts get it with the delivery.
+	Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error)
 	// Settle ends or lengthens many holds of one topic and answers each; they fail alone.
 	Settle(context.Context, *SettleRequest) (*SettleResponse, error)
 	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
@@ -490,6 +505,9 @@ func (UnimplementedDelayQueueServiceServer) Nack(context.Context, *NackRequest) 
 }
 func (UnimplementedDelayQueueServiceServer) Extend(context.Context, *ExtendRequest) (*ExtendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Extend not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Checkpoint not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) Settle(context.Context, *SettleRequest) (*SettleResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Settle not implemented")
@@ -815,6 +833,24 @@ func _DelayQueueService_Extend_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_Checkpoint_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckpointRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).Checkpoint(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_Checkpoint_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).Checkpoint(ctx, req.(*CheckpointRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DelayQueueService_Settle_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SettleRequest)
 	if err := dec(in); err != nil {
@@ -960,6 +996,10 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Extend",
 			Handler:    _DelayQueueService_Extend_Handler,
+		},
+		{
+			MethodName: "Checkpoint",
+			Handler:    _DelayQueueService_Checkpoint_Handler,
 		},
 		{
 			MethodName: "Settle",

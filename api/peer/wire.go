@@ -15,6 +15,7 @@ func deliveriesOf(topic string, from []*ddqv1.Delivery) []subscription.Delivery 
 	tasks, out := make([]store.Task, len(from)), make([]subscription.Delivery, len(from))
 	for i, d := range from {
 		wire.ReadTask(&tasks[i], d.Task)
+		tasks[i].Journal = wire.ReadJournal(d.Journal)
 		out[i] = subscription.Delivery{
 			Topic:      topic,
 			Task:       &tasks[i],

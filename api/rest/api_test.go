@@ -27,6 +27,11 @@ func TestLifeOfATask(t *testing.T) {
 	delivery := held.field("deliveries").([]any)[0].(map[string]any)
 	token := strings.TrimRight(strings.NewReplacer("+", "-", "/", "_").Replace(delivery["hold_token"].(string)), "=")
 	r.do("POST", "/v1/topics/mail/tasks/a%2fb:extend", `{"visibility_timeout_ms":"60000"}`, "Ddq-Hold-Token: "+token).want(200)
+	r.do("POST", "/v1/topics/mail/tasks/a%2fb:checkpoint", `{"name":"charge","value":"aGk="}`, "Ddq-Hold-Token: "+token).want(200)
+	r.do("POST", "/v1/topics/mail/tasks/a%2fb:checkpoint", "", "Ddq-Hold-Token: "+token).problem(400, "BAD_NAME")
+	if again := r.do("POST", "/v1/topics/mail/tasks/a%2fb:checkpoint", `{"name":"charge"}`, "Ddq-Hold-Token: "+token).want(200); again.field("already") != true {
+		t.Errorf("the same checkpoint again: %s", again.body)
+	}
 	r.do("POST", "/v1/topics/mail/tasks/a%2fb:ack", "", "Ddq-Hold-Token: "+token).want(200)
 	r.do("GET", "/v1/topics/mail/tasks/a%2fb", "").problem(404, "NO_TASK")
 }

@@ -241,7 +241,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	r := newRig(t, Config{})
 	for _, rt := range r.port.api.(*api).routes.all {
 		path := rt.path
-		for _, nested := range []string{"ack.task_", "nack.task_", "extend.task_", "schedule.", "existing.", "calendar.", "target.", "workflow.", "binding."} {
+		for _, nested := range []string{"ack.task_", "nack.task_", "extend.task_", "checkpoint.task_", "schedule.", "existing.", "calendar.", "target.", "workflow.", "binding."} {
 			path = strings.ReplaceAll(path, "{"+nested, "{")
 		}
 		if !told[key(rt.method, path)] {

@@ -162,7 +162,7 @@ func TestEveryCallHasARoute(t *testing.T) {
 // The gateway prefers what it learned last, so a verb could be taken for part of a name.
 func TestRoutesAreTheirOwn(t *testing.T) {
 	r := newRig(t, Config{})
-	names := strings.NewReplacer("{topic}", "t", "{id}", "i", "{name}", "n", "{ack.task_id}", "i", "{nack.task_id}", "i", "{extend.task_id}", "i",
+	names := strings.NewReplacer("{topic}", "t", "{id}", "i", "{name}", "n", "{ack.task_id}", "i", "{nack.task_id}", "i", "{extend.task_id}", "i", "{checkpoint.task_id}", "i",
 		"{schedule.topic}", "t", "{schedule.name}", "n", "{existing.topic}", "t", "{existing.name}", "n", "{audience}", "a", "{generation}", "1", "{calendar.name}", "n", "{target.name}", "a")
 	for _, rt := range r.port.api.(*api).routes.all {
 		var reached string

@@ -40,7 +40,7 @@ func limitBody(w http.ResponseWriter, r *http.Request) *body {
 
 // optional are the calls that need to be told nothing but what the path says.
 var optional = []protoreflect.Name{
-	"RetrieveRequest", "AckRequest", "NackRequest", "ExtendRequest", "PromoteTaskRequest", "CancelTaskRequest", "AcquireTokensRequest",
+	"RetrieveRequest", "AckRequest", "NackRequest", "ExtendRequest", "CheckpointRequest", "PromoteTaskRequest", "CancelTaskRequest", "AcquireTokensRequest",
 	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "PlanRebalanceRequest",
 	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest", "BeginReplacementRequest", "CancelRunRequest", "EndReplacementRequest",
 	"CancelWorkflowRequest", "PauseWorkflowRequest", "ResumeWorkflowRequest", "RetryWorkflowRequest", "SkipStepRequest",
@@ -157,7 +157,7 @@ func editsOf(rt *route, r *http.Request) (edits []edit, p *problem) {
 	if p != nil {
 		return nil, p
 	}
-	if token != nil && slices.Contains([]string{"ack", "nack", "extend"}, rt.body) {
+	if token != nil && slices.Contains([]string{"ack", "nack", "extend", "checkpoint"}, rt.body) {
 		edits = append(edits, setToken(token))
 	}
 	if rt.input.Name() == "UpdateTaskRequest" {

@@ -150,6 +150,14 @@ func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.Exte
 	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds(), CancelRequested: s.Cancelled}, nil
 }
 
+func (q *queue) Checkpoint(ctx context.Context, r *ddqv1.CheckpointRequest) (*ddqv1.CheckpointResponse, error) {
+	s, err := q.settle(ctx, r.Topic, delivery.CheckpointOf(r.Checkpoint), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.CheckpointResponse{Already: s.Already}, nil
+}
+
 func nackResponse(s subscription.Settled) *ddqv1.NackResponse {
 	r := &ddqv1.NackResponse{State: wire.State(s.State)}
 	if s.State != store.StateDead {
@@ -160,8 +168,8 @@ func nackResponse(s subscription.Settled) *ddqv1.NackResponse {
 
 // Settle settles many holds, and answers those that the worker has to hear of.
 func (q *queue) Settle(ctx context.Context, r *ddqv1.SettleRequest) (*ddqv1.SettleResponse, error) {
-	if n := len(r.Acks) + len(r.Nacks) + len(r.Extends); n > delivery.MaxSettles {
-		return nil, wire.Invalid("BATCH_SIZE", "acks", "nacks and extends are %d together, and at most %d", n, delivery.MaxSettles)
+	if n := delivery.Count(r); n > delivery.MaxSettles {
+		return nil, wire.Invalid("BATCH_SIZE", "acks", "nacks, extends and checkpoints are %d together, and at most %d", n, delivery.MaxSettles)
 	}
 	ask, settled, next := delivery.Settlements(ctx, r.Topic, r)
 	if len(ask) > 0 {

@@ -7,6 +7,8 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/api/service/text"
+	"github.com/ddq-io/ddq/store"
 )
 
 // Delivery hands tasks to workers and takes their settlements.
@@ -154,5 +156,18 @@ func (l *limits) checkSettlement(a *subscription.Settlement) *problem.Error {
 	if n := len(a.Result); n > l.Result {
 		return problem.BadField("result", "RESULT_TOO_LARGE", "result has %d bytes; at most %d are allowed", n, l.Result)
 	}
+	if a.Kind == subscription.SettleCheckpoint {
+		return checkCheckpoint(a)
+	}
 	return l.checkVisibility(a.Extend)
+}
+
+func checkCheckpoint(a *subscription.Settlement) *problem.Error {
+	if a.Name == "" {
+		return problem.BadField("name", "BAD_NAME", "name must have 1 to %d bytes", store.MaxJournalName)
+	}
+	if n := len(a.Value); n > store.MaxJournalValue {
+		return problem.BadField("value", "RESULT_TOO_LARGE", "value has %d bytes; at most %d are allowed", n, store.MaxJournalValue)
+	}
+	return text.CheckNote("name", a.Name, store.MaxJournalName, "BAD_NAME")
 }

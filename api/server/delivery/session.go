@@ -27,7 +27,7 @@ const MaxSettles = 10_000
 // that obeys its credit can have.
 const maxUnanswered = 65536
 
-// unitBytes of results of acks count as a settlement more: that is 64 MiB at most.
+// unitBytes of results of acks, and of values of checkpoints, count as a settlement more: that is 64 MiB at most.
 const unitBytes = 1024
 
 // internalSequence carries settlements that the session makes itself. Workers
@@ -150,12 +150,12 @@ func (ses *session) frame(f *ddqv1.SubscribeRequest) error {
 			return err
 		}
 	}
-	n := len(f.Acks) + len(f.Nacks) + len(f.Extends)
+	n := Count(f)
 	if n == 0 {
 		return nil
 	}
 	if n > MaxSettles {
-		return status.BadStream("acks", "nacks and extends are more than %d together", MaxSettles)
+		return status.BadStream("acks", "nacks, extends and checkpoints are more than %d together", MaxSettles)
 	}
 	if f.Sequence <= ses.sequence {
 		return status.BadStream("sequence", "must rise with every frame that settles, from 1")
@@ -197,7 +197,10 @@ func weightOf(f *ddqv1.SubscribeRequest) int64 {
 			bytes += len(t.GetPayload())
 		}
 	}
-	return int64(len(f.Acks) + len(f.Nacks) + len(f.Extends) + bytes/unitBytes)
+	for _, c := range f.Checkpoints {
+		bytes += len(c.GetValue())
+	}
+	return int64(Count(f) + bytes/unitBytes)
 }
 
 func (ses *session) grant(n int) error {

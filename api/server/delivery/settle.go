@@ -59,11 +59,22 @@ func ExtendOf(x *ddqv1.Extend) (s subscription.Settlement, e *problem.Error) {
 	return s, e
 }
 
+// CheckpointOf converts a checkpoint.
+func CheckpointOf(c *ddqv1.Checkpoint) subscription.Settlement {
+	return subscription.Settlement{Kind: subscription.SettleCheckpoint, ID: c.GetTaskId(), Token: c.GetHoldToken(), Name: c.GetName(), Value: c.GetValue()}
+}
+
 // settling is a message that settles holds.
 type settling interface {
 	GetAcks() []*ddqv1.Ack
 	GetNacks() []*ddqv1.Nack
 	GetExtends() []*ddqv1.Extend
+	GetCheckpoints() []*ddqv1.Checkpoint
+}
+
+// Count is how many settlements a message has.
+func Count(m settling) int {
+	return len(m.GetAcks()) + len(m.GetNacks()) + len(m.GetExtends()) + len(m.GetCheckpoints())
 }
 
 // BringsOn reports whether something comes next by an ack.
@@ -95,7 +106,7 @@ func NextOf(ctx context.Context, topic string, a *ddqv1.Ack) (next service.Next,
 // Settlements converts what a message settles of a topic. Those that the wire rules refuse
 // are answered already.
 func Settlements(ctx context.Context, topic string, m settling) (out []subscription.Settlement, refused []subscription.Settled, next service.Nexts) {
-	out = make([]subscription.Settlement, 0, len(m.GetAcks())+len(m.GetNacks())+len(m.GetExtends()))
+	out = make([]subscription.Settlement, 0, Count(m))
 	keep := func(s subscription.Settlement, e *problem.Error) {
 		if e != nil {
 			refused = append(refused, subscription.Settled{ID: s.ID, Token: s.Token, Kind: s.Kind, Err: e})
@@ -124,6 +135,9 @@ func Settlements(ctx context.Context, topic string, m settling) (out []subscript
 	for _, x := range m.GetExtends() {
 		keep(ExtendOf(x))
 	}
+	for _, c := range m.GetCheckpoints() {
+		out = append(out, CheckpointOf(c))
+	}
 	return out, refused, next
 }
 
@@ -133,7 +147,7 @@ func settleResult(log *slog.Logger, s *subscription.Settled) *ddqv1.SettleResult
 	if s.Err == nil && !s.Already && s.Kind != subscription.SettleExtend {
 		return nil
 	}
-	r := &ddqv1.SettleResult{TaskId: wire.Text(s.ID), HoldToken: s.Token, Already: s.Already, Error: status.Item(log, s.Err)}
+	r := &ddqv1.SettleResult{TaskId: wire.Text(s.ID), HoldToken: s.Token, Already: s.Already, Name: wire.Text(s.Name), Error: status.Item(log, s.Err)}
 	if s.Kind == subscription.SettleExtend && s.Err == nil {
 		r.HoldMs, r.CancelRequested = s.HoldFor.Milliseconds(), s.Cancelled
 	}

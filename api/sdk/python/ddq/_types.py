@@ -414,6 +414,25 @@ CatchUpPolicy = Literal[
 ]
 
 
+# Checkpoint adds an entry to the journal of a task, which has at most 1,000, and 1 MiB of
+# names and values. The hold goes on. The journal goes when the task is done or deleted, and
+# stays with a dead letter.
+class Checkpoint(TypedDict, total=False):
+    # Base64.
+    hold_token: str
+    # 1 to 128 bytes of UTF-8 without control characters.
+    name: str
+    task_id: str
+    # At most 256 KiB.
+    # Base64.
+    value: str
+
+
+class CheckpointResponse(TypedDict, total=False):
+    # The name has a value, which stays: this one, when the answer to the same checkpoint was lost.
+    already: bool
+
+
 # ClaimSubject is of tokens whose claim is a text, or a list that has it.
 class ClaimSubject(TypedDict, total=False):
     # The URL that tokens have as iss.
@@ -537,6 +556,8 @@ class Delivery(TypedDict, total=False):
     # Proof of the hold; opaque. Serves as a fencing token.
     # Base64.
     hold_token: str
+    # What names of the task returned in attempts before, in no particular order.
+    journal: List[JournalEntry]
     task: Task
 
 
@@ -962,6 +983,13 @@ IntervalFrom = Literal[
     "INTERVAL_FROM_START",
     "INTERVAL_FROM_END",
 ]
+
+
+# JournalEntry is what a name of a task returned.
+class JournalEntry(TypedDict, total=False):
+    name: str
+    # Base64.
+    value: str
 
 
 class LateSignal(TypedDict, total=False):
@@ -1744,6 +1772,7 @@ class ScheduleTotals(TypedDict, total=False):
 
 class SettleRequest(TypedDict, total=False):
     acks: List[Ack]
+    checkpoints: List[Checkpoint]
     extends: List[Extend]
     nacks: List[Nack]
 
@@ -1754,7 +1783,7 @@ class SettleResponse(TypedDict, total=False):
 
 
 class SettleResult(TypedDict, total=False):
-    # The same ack was accepted before.
+    # The same ack was accepted before. Checkpoints: the name has a value, which stays.
     already: bool
     # Extends: the task's cancellation was asked for.
     cancel_requested: bool
@@ -1765,6 +1794,8 @@ class SettleResult(TypedDict, total=False):
     hold_ms: str
     # Base64.
     hold_token: str
+    # Checkpoints: which one it is.
+    name: str
     task_id: str
 
 

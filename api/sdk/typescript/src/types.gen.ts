@@ -468,6 +468,29 @@ export type CatchUpPolicy =
   | "CATCH_UP_POLICY_ALL"
   | "CATCH_UP_POLICY_NONE";
 
+/**
+ * Checkpoint adds an entry to the journal of a task, which has at most 1,000, and 1 MiB of
+ * names and values. The hold goes on. The journal goes when the task is done or deleted, and
+ * stays with a dead letter.
+ */
+export interface Checkpoint {
+  /** Base64. */
+  hold_token?: string;
+  /** 1 to 128 bytes of UTF-8 without control characters. */
+  name?: string;
+  task_id?: string;
+  /**
+   * At most 256 KiB.
+   * Base64.
+   */
+  value?: string;
+}
+
+export interface CheckpointResponse {
+  /** The name has a value, which stays: this one, when the answer to the same checkpoint was lost. */
+  already?: boolean;
+}
+
 /** ClaimSubject is of tokens whose claim is a text, or a list that has it. */
 export interface ClaimSubject {
   /** The URL that tokens have as iss. */
@@ -600,6 +623,8 @@ export interface Delivery {
    * Base64.
    */
   hold_token?: string;
+  /** What names of the task returned in attempts before, in no particular order. */
+  journal?: JournalEntry[];
   task?: Task;
 }
 
@@ -1077,6 +1102,13 @@ export type IntervalFrom =
   | "INTERVAL_FROM_UNSPECIFIED"
   | "INTERVAL_FROM_START"
   | "INTERVAL_FROM_END";
+
+/** JournalEntry is what a name of a task returned. */
+export interface JournalEntry {
+  name?: string;
+  /** Base64. */
+  value?: string;
+}
 
 export interface LateSignal {
   signal?: string;
@@ -1915,6 +1947,7 @@ export interface ScheduleTotals {
 
 export interface SettleRequest {
   acks?: Ack[];
+  checkpoints?: Checkpoint[];
   extends?: Extend[];
   nacks?: Nack[];
 }
@@ -1925,7 +1958,7 @@ export interface SettleResponse {
 }
 
 export interface SettleResult {
-  /** The same ack was accepted before. */
+  /** The same ack was accepted before. Checkpoints: the name has a value, which stays. */
   already?: boolean;
   /** Extends: the task's cancellation was asked for. */
   cancel_requested?: boolean;
@@ -1938,6 +1971,8 @@ export interface SettleResult {
   hold_ms?: string;
   /** Base64. */
   hold_token?: string;
+  /** Checkpoints: which one it is. */
+  name?: string;
   task_id?: string;
 }
 

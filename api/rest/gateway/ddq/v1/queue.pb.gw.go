@@ -914,6 +914,67 @@ func local_request_DelayQueueService_Extend_0(ctx context.Context, marshaler run
 	return msg, metadata, err
 }
 
+func request_DelayQueueService_Checkpoint_0(ctx context.Context, marshaler runtime.Marshaler, client extDdqv1.DelayQueueServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extDdqv1.CheckpointRequest
+		metadata runtime.ServerMetadata
+		err      error
+	)
+	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq.Checkpoint); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	val, ok := pathParams["topic"]
+	if !ok {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "missing parameter %s", "topic")
+	}
+	protoReq.Topic, err = runtime.String(val)
+	if err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "topic", err)
+	}
+	val, ok = pathParams["checkpoint.task_id"]
+	if !ok {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "missing parameter %s", "checkpoint.task_id")
+	}
+	err = runtime.PopulateFieldFromPath(&protoReq, "checkpoint.task_id", val)
+	if err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "checkpoint.task_id", err)
+	}
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+	}
+	msg, err := client.Checkpoint(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+	return msg, metadata, err
+}
+
+func local_request_DelayQueueService_Checkpoint_0(ctx context.Context, marshaler runtime.Marshaler, server extDdqv1.DelayQueueServiceServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extDdqv1.CheckpointRequest
+		metadata runtime.ServerMetadata
+		err      error
+	)
+	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq.Checkpoint); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	val, ok := pathParams["topic"]
+	if !ok {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "missing parameter %s", "topic")
+	}
+	protoReq.Topic, err = runtime.String(val)
+	if err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "topic", err)
+	}
+	val, ok = pathParams["checkpoint.task_id"]
+	if !ok {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "missing parameter %s", "checkpoint.task_id")
+	}
+	err = runtime.PopulateFieldFromPath(&protoReq, "checkpoint.task_id", val)
+	if err != nil {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "type mismatch, parameter: %s, error: %v", "checkpoint.task_id", err)
+	}
+	msg, err := server.Checkpoint(ctx, &protoReq)
+	return msg, metadata, err
+}
+
 func request_DelayQueueService_Settle_0(ctx context.Context, marshaler runtime.Marshaler, client extDdqv1.DelayQueueServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
 		protoReq extDdqv1.SettleRequest
@@ -1460,6 +1521,26 @@ func RegisterDelayQueueServiceHandlerServer(ctx context.Context, mux *runtime.Se
 		}
 		forward_DelayQueueService_Extend_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodPost, pattern_DelayQueueService_Checkpoint_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		var stream runtime.ServerTransportStream
+		ctx = grpc.NewContextWithServerTransportStream(ctx, &stream)
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/ddq.v1.DelayQueueService/Checkpoint", runtime.WithHTTPPathPattern("/v1/topics/{topic}/tasks/{checkpoint.task_id}:checkpoint"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := local_request_DelayQueueService_Checkpoint_0(annotatedContext, inboundMarshaler, server, req, pathParams)
+		md.HeaderMD, md.TrailerMD = metadata.Join(md.HeaderMD, stream.Header()), metadata.Join(md.TrailerMD, stream.Trailer())
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_DelayQueueService_Checkpoint_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	mux.Handle(http.MethodPost, pattern_DelayQueueService_Settle_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
@@ -1852,6 +1933,23 @@ func RegisterDelayQueueServiceHandlerClient(ctx context.Context, mux *runtime.Se
 		}
 		forward_DelayQueueService_Extend_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodPost, pattern_DelayQueueService_Checkpoint_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/ddq.v1.DelayQueueService/Checkpoint", runtime.WithHTTPPathPattern("/v1/topics/{topic}/tasks/{checkpoint.task_id}:checkpoint"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := request_DelayQueueService_Checkpoint_0(annotatedContext, inboundMarshaler, client, req, pathParams)
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_DelayQueueService_Checkpoint_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	mux.Handle(http.MethodPost, pattern_DelayQueueService_Settle_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
@@ -1940,6 +2038,7 @@ var (
 	pattern_DelayQueueService_Ack_0            = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2, 2, 3, 1, 0, 4, 1, 5, 4}, []string{"v1", "topics", "topic", "tasks", "ack.task_id"}, "ack"))
 	pattern_DelayQueueService_Nack_0           = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2, 2, 3, 1, 0, 4, 1, 5, 4}, []string{"v1", "topics", "topic", "tasks", "nack.task_id"}, "nack"))
 	pattern_DelayQueueService_Extend_0         = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2, 2, 3, 1, 0, 4, 1, 5, 4}, []string{"v1", "topics", "topic", "tasks", "extend.task_id"}, "extend"))
+	pattern_DelayQueueService_Checkpoint_0     = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2, 2, 3, 1, 0, 4, 1, 5, 4}, []string{"v1", "topics", "topic", "tasks", "checkpoint.task_id"}, "checkpoint"))
 	pattern_DelayQueueService_Settle_0         = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "topics", "topic"}, "settle"))
 	pattern_DelayQueueService_AcquireTokens_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "topics", "topic"}, "tokens"))
 	pattern_DelayQueueService_WaitTask_0       = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2, 2, 3, 1, 0, 4, 1, 5, 4}, []string{"v1", "topics", "topic", "tasks", "id"}, "wait"))
@@ -1963,6 +2062,7 @@ var (
 	forward_DelayQueueService_Ack_0            = runtime.ForwardResponseMessage
 	forward_DelayQueueService_Nack_0           = runtime.ForwardResponseMessage
 	forward_DelayQueueService_Extend_0         = runtime.ForwardResponseMessage
+	forward_DelayQueueService_Checkpoint_0     = runtime.ForwardResponseMessage
 	forward_DelayQueueService_Settle_0         = runtime.ForwardResponseMessage
 	forward_DelayQueueService_AcquireTokens_0  = runtime.ForwardResponseMessage
 	forward_DelayQueueService_WaitTask_0       = runtime.ForwardResponseMessage
