@@ -31,7 +31,8 @@
 // Delivery is at least once: a worker that dies, or loses its hold after the
 // effect and before the ack, has its task delivered again. A handler whose
 // effects must happen once records Task.ID, or uses Task.HoldToken as a
-// fencing token, where the effect is made.
+// fencing token, where the effect is made. One of several parts gives each a name and calls
+// Task.Once: later attempts get what it returned, and do not repeat it.
 //
 // # Connections
 //

@@ -118,6 +118,38 @@ func ExampleTask_once() {
 	_ = send
 }
 
+// A handler of several parts does each of them once, whatever becomes of its attempts, as far as the
+// server heard of it. It may sleep for weeks: nobody holds the task meanwhile.
+func ExampleTask_Once() {
+	pay := func(context.Context) ([]byte, error) {
+		fmt.Println("paid")
+		return []byte("receipt 7"), nil
+	}
+	order := worker.HandlerFunc(func(ctx context.Context, t worker.Task) error {
+		receipt, err := t.Once(ctx, "charge", pay)
+		if err != nil {
+			return err // tried again, and so is the charge
+		}
+		if err := t.Sleep(ctx, "cool down", 24*time.Hour); err != nil {
+			return err // given back until then
+		}
+		return t.SetResult(receipt)
+	})
+
+	first := worker.NewTask(worker.Task{Topic: "orders"})
+	fmt.Println(order.Handle(context.Background(), first))
+
+	awake := time.Now().UTC().Format(time.RFC3339)
+	again := worker.NewTask(worker.Task{Topic: "orders"}).Resumed(map[string][]byte{"charge": []byte("receipt 7"), "cool down": []byte(awake)})
+	fmt.Println(order.Handle(context.Background(), again))
+	fmt.Printf("%s\n", again.Result())
+	// Output:
+	// paid
+	// released by the handler
+	// <nil>
+	// receipt 7
+}
+
 // The producer reads a result with client.Wait, while the topic keeps done tasks.
 func ExampleTask_SetResult() {
 	add := worker.HandlerFunc(func(_ context.Context, t worker.Task) error {

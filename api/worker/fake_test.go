@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/ddq-io/ddq/api/codec"
@@ -36,6 +38,8 @@ type fakeServer struct {
 	results func(st *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled
 	// goodbye, if set, is called when the worker has closed its side.
 	goodbye func(st *fakeStream)
+	// checkpoint, if set, answers checkpoints.
+	checkpoint func(c *ddqv1.Checkpoint) (*ddqv1.CheckpointResponse, error)
 	// handlerTimeout, if set, is that of every task.
 	handlerTimeout time.Duration
 	// limit, if set, is the max in flight that the server agrees to.
@@ -134,6 +138,13 @@ func (f *fakeServer) open() map[string]int {
 func (f *fakeServer) Nack(_ context.Context, r *ddqv1.NackRequest) (*ddqv1.NackResponse, error) {
 	f.nacks <- r.GetNack()
 	return &ddqv1.NackResponse{}, nil
+}
+
+func (f *fakeServer) Checkpoint(_ context.Context, r *ddqv1.CheckpointRequest) (*ddqv1.CheckpointResponse, error) {
+	if f.checkpoint == nil || r.GetTopic() != "mail" {
+		return nil, status.Errorf(codes.Unimplemented, "topic %q", r.GetTopic())
+	}
+	return f.checkpoint(r.GetCheckpoint())
 }
 
 func (st *fakeStream) read(limit int) error {

@@ -28,6 +28,7 @@ type held struct {
 
 	ack      ddqv1.Ack
 	ending   ending      // of an ack
+	journal  journal     // the handler's
 	nack     *ddqv1.Nack // the outcome if it is not an ack; set when ended
 	ownHold  bool        // the task brings its visibility timeout
 	canceled atomic.Bool // someone asked for the task to be cancelled
@@ -37,7 +38,7 @@ type held struct {
 	asked    bool          // an extend was not answered yet; guarded by sub.mu
 	index    int           // in sub.live; guarded by sub.mu
 	number   uint64        // in the order of arrival; guarded by sub.mu
-	bytes    int           // of its payload
+	bytes    int           // of its payload and its journal
 	begun    time.Time     // when its handler was called, where the worker adapts; the pool's
 	hold     time.Duration // how long the hold was last said to last; guarded by sub.mu
 	deadline time.Time     // when the hold ends; guarded by sub.mu
@@ -49,8 +50,8 @@ func (h *held) fill(sub *subscription, l *link, d *ddqv1.Delivery, now time.Time
 	h.sub, h.via = sub, l
 	h.task.fill(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
-	h.task.ending = &h.ending
-	h.bytes = len(h.task.Payload)
+	h.task.ending, h.task.journal = &h.ending, &h.journal
+	h.bytes = len(h.task.Payload) + h.journal.fill(h, d.GetJournal())
 	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0
 	h.holdFor(now, time.Duration(d.GetHoldMs())*time.Millisecond)
 }

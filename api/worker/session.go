@@ -113,7 +113,7 @@ func (x *session) read() {
 // payloads above all.
 func leaveTasks(m *ddqv1.SubscribeResponse) {
 	for _, d := range m.GetDeliveries() {
-		d.HoldToken = nil
+		d.HoldToken, d.Journal = nil, nil
 		if d.Task != nil {
 			d.Task.Reset()
 		}

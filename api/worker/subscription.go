@@ -21,7 +21,8 @@ import (
 //     server accepts it
 type subscription struct {
 	speakers
-	queue  chan<- *held // to the handlers; has room for all that may be in flight
+	rpc    ddqv1.DelayQueueServiceClient // for checkpoints
+	queue  chan<- *held                  // to the handlers; has room for all that may be in flight
 	events *events
 	armed  chan struct{} // the sweeper has to look at its next wake-up
 	moved  chan struct{} // something was finished or answered while stopping
@@ -102,6 +103,7 @@ func (s *subscription) release(h *held) bool {
 		return false
 	}
 	h.task.Payload, h.task.Attributes = nil, nil // h stays in the queue until a handler is free
+	h.journal.forget()
 	s.unlive(h)
 	s.say(h)
 	return true
@@ -231,6 +233,7 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 		s.say(h)
 	}
 	h.task.Payload, h.task.Attributes = nil, nil // h may lie in a batch with one that runs for hours
+	h.journal.forget()
 	s.wake()
 	s.stir()
 }

@@ -47,7 +47,8 @@ type Task struct {
 	// repeat of that attempt from another one.
 	HoldToken []byte
 
-	ending *ending // where SetResult and Enqueue put it; nil for a task that no worker made
+	ending  *ending  // where SetResult and Enqueue put it; nil for a task that no worker made
+	journal *journal // what Once remembers; the same
 }
 
 // Run says which run of a schedule a task is.
@@ -71,7 +72,7 @@ func NewTask(t Task) Task {
 	t.ID = cmp.Or(t.ID, "test")
 	t.Attempt = max(t.Attempt, 1)
 	t.Version = max(t.Version, 1)
-	t.ending = new(ending)
+	t.ending, t.journal = new(ending), new(journal)
 	return t
 }
 

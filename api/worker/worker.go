@@ -50,8 +50,10 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 	}
 	rpc := ddqv1.NewDelayQueueServiceClient(conn)
 	for _, topic := range topics {
+		sub := newSubscription(own, topic, w.pool.queue, &w.events)
+		sub.rpc = rpc
 		w.topics = append(w.topics, &topicWorker{
-			sub:    newSubscription(own, topic, w.pool.queue, &w.events),
+			sub:    sub,
 			rpc:    rpc,
 			cfg:    own,
 			events: &w.events,
