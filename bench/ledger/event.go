@@ -15,6 +15,7 @@ const (
 	Clock     Kind = "clock"     // the store's clock was read: StoreNow, between Mono-Took and Mono
 	Found     Kind = "found"     // a task lay in the store at the end, in State
 	Audited   Kind = "audited"   // every task in the store has been told
+	Ran       Kind = "ran"       // a handler does what Name names, for once
 
 	// Ordered says that a backlog of the topic waited as a whole at one node, in memory, and
 	// that this node had it until it was gone. Cap is how many tasks may have been on their
@@ -77,6 +78,8 @@ const (
 	Nack    Op = "nack"
 	Release Op = "release"
 	Extend  Op = "extend"
+
+	Checkpoint Op = "checkpoint" // Name is remembered
 )
 
 // Result is how a call ended.
@@ -211,6 +214,8 @@ type Event struct {
 	Next  []string `json:"next,omitempty"`
 	Grow  []Step   `json:"grow,omitempty"`
 	Cause string   `json:"cause,omitempty"`
+
+	Name string `json:"name,omitempty"` // of what a handler does once, in checkpoints and Ran
 
 	State      string `json:"state,omitempty"`
 	Retries    int    `json:"retries,omitempty"`

@@ -19,6 +19,7 @@ func (e *Event) String() string {
 	add(e.Result != "", "%s", e.Result)
 	add(e.Attempt != 0, "attempt %d", e.Attempt)
 	add(e.Token != "", "hold %.8s", e.Token)
+	add(e.Name != "", "%q", e.Name)
 	add(e.Due != 0, "due %s", time.UnixMilli(e.Due).UTC().Format("15:04:05.000"))
 	add(e.HoldMS != 0, "for %d ms", e.HoldMS)
 	add(e.Conflict != "", "or %s", e.Conflict)

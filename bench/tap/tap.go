@@ -101,16 +101,25 @@ func (t *Conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method stri
 	return &tappedStream{ClientStream: s, Conn: t, asked: map[uint64][]ledger.Event{}}, nil
 }
 
-// Invoke taps the nacks by which a worker gives back what came too late for a stream.
+// Invoke taps checkpoints, and the nacks by which a worker gives back what came too late for a
+// stream.
 func (t *Conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	nack, ok := args.(*ddqv1.NackRequest)
-	if !ok {
+	var call ledger.Event
+	switch r := args.(type) {
+	case *ddqv1.NackRequest:
+		call = t.nacked(r.GetNack())
+	case *ddqv1.CheckpointRequest:
+		call = t.event(ledger.Checkpoint, r.GetCheckpoint().GetTaskId(), r.GetCheckpoint().GetHoldToken())
+		call.Name = r.GetCheckpoint().GetName()
+	default:
 		return t.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	}
-	call := t.nacked(nack.GetNack())
 	t.log.Append(call)
 	err := t.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	answer := answerTo(call)
+	if a, ok := reply.(*ddqv1.CheckpointResponse); ok && a.GetAlready() {
+		answer.Result = ledger.Already
+	}
 	if err != nil {
 		answer.Result, answer.Reason = ledger.Unknown, status.Convert(err).Message()
 	}

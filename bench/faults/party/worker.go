@@ -90,7 +90,7 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	if dice := plan.Draw(h.c.Seed, t.ID, "tokens"); t.Topic == plan.Rated && dice%tokenShare == 0 {
 		takeTokens(ctx, h.client, h.log, dice/tokenShare)
 	}
-	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
+	if err := h.parts(ctx, t, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
 		return err
 	}
 	return h.fail(t, f)

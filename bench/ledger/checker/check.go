@@ -56,6 +56,8 @@ func taskRules() []taskRule {
 		{storedOnce, cancels},
 		{storedOnce, results},
 		{storedOnce, history},
+		{storedOnce, ranAgain},
+		{storedOnce, lateCheckpoints},
 		{audited, lost},
 		{audited, left},
 	}

@@ -91,7 +91,7 @@ func (h *History) excused(r *Rules) (all []excuse) {
 
 // excuse takes what a fault may have undone for unknown.
 func (ev *evidence) excuse(s *story) {
-	ev.excuseCalls(slices.Concat(s.enqueues, s.removals, s.edits, s.settles, s.waits, s.cancels))
+	ev.excuseCalls(slices.Concat(s.enqueues, s.removals, s.edits, s.settles, s.waits, s.cancels, s.checkpoints))
 	for _, x := range ev.excused {
 		if x.tokens {
 			continue

@@ -120,7 +120,7 @@ func (h *History) add(events []ledger.Event) {
 			h.heal(e)
 		case ledger.Audited:
 			h.Audited = true
-		case ledger.Call, ledger.Answer, ledger.Delivered, ledger.Found:
+		case ledger.Call, ledger.Answer, ledger.Delivered, ledger.Ran, ledger.Found:
 			if e.Op == ledger.Acquire {
 				record(&h.grants, e, calls)
 				continue
@@ -187,7 +187,7 @@ func (h *History) change(e *ledger.Event, calls map[uint64]*op) {
 		}
 	case ledger.Found:
 		s.found = e
-	case ledger.Opened, ledger.Topic, ledger.Delivered, ledger.Fault, ledger.Healed, ledger.Clock, ledger.Audited, ledger.Watching, ledger.Told, ledger.Expired, ledger.Failed, ledger.Logged, ledger.Ordered:
+	case ledger.Opened, ledger.Topic, ledger.Delivered, ledger.Ran, ledger.Fault, ledger.Healed, ledger.Clock, ledger.Audited, ledger.Watching, ledger.Told, ledger.Expired, ledger.Failed, ledger.Logged, ledger.Ordered:
 	}
 }
 

@@ -9,25 +9,27 @@ import (
 
 // story is all that is known about one task.
 type story struct {
-	topic, id  string
-	schedule   string         // that made it; empty: an enqueue did
-	occurrence int64          // ms, of such a task
-	recipient  string         // whom it is for; empty: it is not of a run of an audience
-	created    int64          // ms, of such a task; 0: nobody knows
-	making     *ledger.Making // of a step of a workflow; nil: it is none
-	cause      string         // the task whose ack enqueued it
-	events     []*ledger.Event
-	enqueues   []*op
-	removals   []*op // deletes, and cancels that may have deleted
-	edits      []*op
-	moves      []*op // the edits that say when the task is due
-	settles    []*op
-	waits      []*op
-	cancels    []*op
-	deliveries []*delivery     // in the order they were received
-	found      *ledger.Event   // nil: not in the store at the end
-	allFound   []*ledger.Event // a key may have several
-	takenBack  bool            // the run of a schedule may have been made anew, see excuseTakenBack
+	topic, id   string
+	schedule    string         // that made it; empty: an enqueue did
+	occurrence  int64          // ms, of such a task
+	recipient   string         // whom it is for; empty: it is not of a run of an audience
+	created     int64          // ms, of such a task; 0: nobody knows
+	making      *ledger.Making // of a step of a workflow; nil: it is none
+	cause       string         // the task whose ack enqueued it
+	events      []*ledger.Event
+	enqueues    []*op
+	removals    []*op // deletes, and cancels that may have deleted
+	edits       []*op
+	moves       []*op // the edits that say when the task is due
+	settles     []*op
+	waits       []*op
+	cancels     []*op
+	checkpoints []*op
+	ran         []*ledger.Event // what its handlers did once
+	deliveries  []*delivery     // in the order they were received
+	found       *ledger.Event   // nil: not in the store at the end
+	allFound    []*ledger.Event // a key may have several
+	takenBack   bool            // the run of a schedule may have been made anew, see excuseTakenBack
 }
 
 // op is a call and what came of it. It took effect, if it did, between from and to.
@@ -83,6 +85,8 @@ func (s *story) add(e *ledger.Event, calls map[uint64]*op) {
 			}
 		case ledger.Ack, ledger.Nack, ledger.Release, ledger.Extend:
 			s.settles = append(s.settles, o)
+		case ledger.Checkpoint:
+			s.checkpoints = append(s.checkpoints, o)
 		case ledger.Wait:
 			s.waits = append(s.waits, o)
 		case ledger.Cancel:
@@ -99,6 +103,8 @@ func (s *story) add(e *ledger.Event, calls map[uint64]*op) {
 		}
 	case ledger.Delivered:
 		s.deliveries = append(s.deliveries, &delivery{Event: e})
+	case ledger.Ran:
+		s.ran = append(s.ran, e)
 	case ledger.Found:
 		s.found = e
 		s.allFound = append(s.allFound, e)
@@ -115,7 +121,7 @@ func (s *story) sort() {
 	slices.SortStableFunc(s.deliveries, func(a, b *delivery) int { return cmp.Compare(a.Mono, b.Mono) })
 	s.removals = append(s.removals, s.cancelled()...)
 	slices.SortStableFunc(s.removals, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
-	for _, ops := range [][]*op{s.enqueues, s.edits, s.moves, s.settles, s.waits, s.cancels} {
+	for _, ops := range [][]*op{s.enqueues, s.edits, s.moves, s.settles, s.waits, s.cancels, s.checkpoints} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
 	s.claimEnqueue()
@@ -130,6 +136,9 @@ func (s *story) sort() {
 			d.settles = append(d.settles, o)
 			o.settled = d
 		}
+	}
+	for _, o := range s.checkpoints {
+		o.settled = byToken[o.Token]
 	}
 }
 

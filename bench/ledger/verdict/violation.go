@@ -26,6 +26,7 @@ const (
 	Missed      Violation = "missed"      // it happened, and the log or a watcher was not told
 	Mistold     Violation = "mistold"     // the log or a watcher was told twice, out of order, or what did not happen
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
+	Forgotten   Violation = "forgotten"   // a name ran again after its checkpoint was answered
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
 
 	// Of schedules; the task of an offence is the schedule, or a recipient of its audience.
@@ -48,7 +49,7 @@ const (
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Missed, Mistold, Wrong, Stuck,
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Missed, Mistold, Wrong, Forgotten, Stuck,
 		Doubled, Vanished, Unreasonable, Premature, Strayed, Misplaced,
 		Half, Untimely, Redone, Stranded, Misled, Unwound, Zombie}
 }
