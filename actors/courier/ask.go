@@ -25,7 +25,7 @@ func (r *round) askAll(ctx context.Context, topic string, asks []store.Parcel, a
 	case e != nil:
 		return nil, e
 	}
-	waiting, err := r.waiting(ctx, asks[len(asks)-1].Number, arrived)
+	waiting, err := r.waiting(ctx, asks, arrived)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,13 @@ func (r *round) askInVain(ctx context.Context, asks []store.Parcel) error {
 	return nil
 }
 
-// waiting are the tasks of the out-box before a number that have not arrived, by their ids.
-func (r *round) waiting(ctx context.Context, before int64, arrived []int64) (map[string]*store.Parcel, error) {
-	found := make(map[string]*store.Parcel)
+// waiting are those of the tasks that are asked to end that lie in the out-box and have not arrived, by
+// their ids.
+func (r *round) waiting(ctx context.Context, asks []store.Parcel, arrived []int64) (map[string]*store.Parcel, error) {
+	before, asked, found := asks[len(asks)-1].Number, make(map[string]bool), make(map[string]*store.Parcel)
+	for i := range asks {
+		asked[asks[i].To.Key()] = true
+	}
 	for after := int64(0); ; {
 		page, err := r.Store.Parcels(ctx, r.ID, store.OutBox, after, batch)
 		if err != nil || len(page) == 0 {
@@ -81,7 +85,7 @@ func (r *round) waiting(ctx context.Context, before int64, arrived []int64) (map
 			if p.Number >= before {
 				return found, nil
 			}
-			if sent.HasTask(p) && !slices.Contains(arrived, p.Number) {
+			if sent.HasTask(p) && asked[p.To.Key()] && !slices.Contains(arrived, p.Number) {
 				found[p.To.Key()] = p
 			}
 		}
