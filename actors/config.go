@@ -130,6 +130,7 @@ func (l Limits) WithDefaults() Limits {
 	l.RetrieveWait = cmp.Or(l.RetrieveWait, time.Minute)
 	l.Result = cmp.Or(l.Result, 256<<10)
 	l.Parcels = cmp.Or(l.Parcels, 100_000)
+	l.Recipients = cmp.Or(l.Recipients, 50_000_000)
 	l.WarnDue = cmp.Or(l.WarnDue, 10_000)
 	return l
 }
@@ -154,5 +155,6 @@ type Limits struct {
 	RetrieveWait  time.Duration // of every call that waits; 1 min
 	Result        int           // bytes; 256 KiB
 	Parcels       int           // on their way, of a topic, for each of its shards; 100,000
+	Recipients    int           // of an audience; 50,000,000
 	WarnDue       int           // tasks due in one second beyond which a schedule is warned of, of a topic without a rate; 10,000
 }

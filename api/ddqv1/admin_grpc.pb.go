@@ -51,7 +51,7 @@ type AdminServiceClient interface {
 	ConfigureTopic(ctx context.Context, in *ConfigureTopicRequest, opts ...grpc.CallOption) (*ConfigureTopicResponse, error)
 	DescribeTopic(ctx context.Context, in *DescribeTopicRequest, opts ...grpc.CallOption) (*DescribeTopicResponse, error)
 	ListTopics(ctx context.Context, in *ListTopicsRequest, opts ...grpc.CallOption) (*ListTopicsResponse, error)
-	// DeleteTopic refuses a topic that still holds tasks, unless forced.
+	// DeleteTopic refuses a topic that still has tasks, schedules or open workflows, unless forced.
 	DeleteTopic(ctx context.Context, in *DeleteTopicRequest, opts ...grpc.CallOption) (*DeleteTopicResponse, error)
 	PauseTopic(ctx context.Context, in *PauseTopicRequest, opts ...grpc.CallOption) (*PauseTopicResponse, error)
 	ResumeTopic(ctx context.Context, in *ResumeTopicRequest, opts ...grpc.CallOption) (*ResumeTopicResponse, error)
@@ -292,7 +292,7 @@ type AdminServiceServer interface {
 	ConfigureTopic(context.Context, *ConfigureTopicRequest) (*ConfigureTopicResponse, error)
 	DescribeTopic(context.Context, *DescribeTopicRequest) (*DescribeTopicResponse, error)
 	ListTopics(context.Context, *ListTopicsRequest) (*ListTopicsResponse, error)
-	// DeleteTopic refuses a topic that still holds tasks, unless forced.
+	// DeleteTopic refuses a topic that still has tasks, schedules or open workflows, unless forced.
 	DeleteTopic(context.Context, *DeleteTopicRequest) (*DeleteTopicResponse, error)
 	PauseTopic(context.Context, *PauseTopicRequest) (*PauseTopicResponse, error)
 	ResumeTopic(context.Context, *ResumeTopicRequest) (*ResumeTopicResponse, error)

@@ -299,6 +299,10 @@ var refusals = []refusal{
 		_, err := r.admin.DeleteTopic(r.Context(), &ddqv1.DeleteTopicRequest{Name: "t"})
 		return err
 	}, codes.FailedPrecondition, "TOPIC_NOT_EMPTY", "name", "", 0},
+	{"delete a topic with schedules", after(nil, func(r *rig) error {
+		_, err := r.admin.DeleteTopic(r.Context(), &ddqv1.DeleteTopicRequest{Name: "report"})
+		return err
+	}), codes.FailedPrecondition, "TOPIC_NOT_EMPTY", "name", "", 0},
 	{"too many shards", created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(257)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.shards", "", 0},
 	{"overflowing policy", created("t", &ddqv1.TopicPolicy{DoneRetentionMs: proto.Int64(math.MaxInt64)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.done_retention_ms", "", 0},
 	{"negative slack", enqueued(func(e *ddqv1.EnqueueRequest) { e.Spread = &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(-1)} }), codes.InvalidArgument, "BAD_DELAY", "slack", "", 0},

@@ -20,6 +20,7 @@ type cellStore interface {
 	Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error)
 	Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error)
 	Listed(ctx context.Context, s store.Shard, list string, after store.Wake, limit int) ([]store.Cell, error)
+	CellPage(ctx context.Context, s store.Shard, kind byte, cursor string, limit int) (cells []store.Cell, next string, err error)
 }
 
 type shardStore interface {
@@ -34,7 +35,7 @@ func audiencesOf(node *actors.Node, st store.Store, look *lookup) *audiences.Aud
 	if cells == nil {
 		return nil
 	}
-	return audiences.New(audienceStore{cells, st}, audiences.Limits{}, audiences.Outside{
+	return audiences.New(audienceStore{cells, st}, audiences.Limits{Recipients: int64(node.Config().Limits.Recipients)}, audiences.Outside{
 		Used:  (&schedules.Users{Cells: cells, Topics: look.topics}).Find,
 		Topic: look.topic,
 		Tell: func(ctx context.Context, topic string, shard int) {

@@ -63,7 +63,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Finder:      &Finder{node, st, limits, look, why, reads},
 		Bulk:        &BulkEditor{node, st, limits, look, reads, of},
 		DeadLetters: &DeadLetters{node, st, limits, look, &refusedTasks{node, node.Cells()}, of},
-		Topics:      &Topics{node, st, limits, look, indexNow, of},
+		Topics:      &Topics{node, st, node.Cells(), users, limits, look, indexNow, of},
 		Watches:     watches.New(node, st, limits),
 		Delivery:    &Delivery{node, tasks, limits},
 		Fleet:       &Fleet{node, st, limits, look},

@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/store"
@@ -18,12 +19,14 @@ import (
 
 // Topics is what is done with whole topics.
 type Topics struct {
-	node     *actors.Node
-	store    topicStore
-	limits   *limits
-	look     *lookup
-	indexNow func(*store.Topic)
-	steps    *steps.Steps
+	node      *actors.Node
+	store     topicStore
+	cells     store.Cells // nil: the store keeps none
+	audiences *audiences.Audiences
+	limits    *limits
+	look      *lookup
+	indexNow  func(*store.Topic)
+	steps     *steps.Steps
 }
 
 // topicStore is the role of the store for Topics.
@@ -144,42 +147,6 @@ func (s *Topics) List(ctx context.Context, size int, token string) (topics []sto
 		next = pagetoken.Make(topicsPage, topics[size-1].Name)
 	}
 	return topics, next, nil
-}
-
-// Delete deletes a topic, and with force its tasks. Otherwise it must be empty.
-func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
-	status, err := s.Describe(ctx, name)
-	if err != nil {
-		return err
-	}
-	if d := status.Depth; !force && d.Scheduled+d.Ready+d.Running+d.Dead > 0 {
-		return &problem.Error{Kind: problem.Precondition, Reason: "TOPIC_NOT_EMPTY", Field: "name", Message: "the topic has tasks; force deletes them too"}
-	}
-	unlock, err := s.node.Topics().Lock(ctx, name)
-	if err != nil {
-		return problem.AsError(err)
-	}
-	defer unlock()
-	s.node.Topics().CloseLocked(ctx, name)
-	if err := s.dropShards(ctx, &status.Topic); err != nil {
-		return problem.AsError(err)
-	}
-	if err := s.store.DeleteTopic(ctx, name, status.Topic.Life); err != nil {
-		return problem.AsError(err)
-	}
-	return problem.AsError(s.dropShards(ctx, &status.Topic))
-}
-
-// dropShards deletes the tasks of a topic that is to be deleted: before its configuration goes,
-// so that no topic of its name comes upon them, and what was added meanwhile after that. Shards
-// that another topic has by then stay as they are.
-func (s *Topics) dropShards(ctx context.Context, t *store.Topic) error {
-	for n := range t.End() { // also those that went
-		if err := s.store.DropShard(ctx, store.Shard{Topic: t.Name, N: n, Life: t.Life}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Purged is what came of a purge.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,6 +56,9 @@ func TestScheduleFromPutToDelete(t *testing.T) {
 	}
 	if got := ddq(exitOK, "work", "--topic", "report", "--count", "1", "--exec", "cat"); got.out != "go\n" {
 		t.Errorf("the run: %q", got.out)
+	}
+	if got := ddq(exitFailed, "topic", "delete", "report", "--yes"); !strings.Contains(got.err, "the topic has schedules; --force deletes them too (TOPIC_NOT_EMPTY)") {
+		t.Errorf("delete of its topic: %s", got.err)
 	}
 	if got := ddq(exitOK, "schedule", "delete", "nightly"); got.out != "schedule nightly of topic report deleted\n" {
 		t.Errorf("delete: %s", got.out)
@@ -159,6 +163,7 @@ func TestScheduleRefusals(t *testing.T) {
 		{[]string{"schedule", "put", "other", "--topic", "~a", "--every", "1m"}, "BAD_NAME"},
 		{put("--cron", "61 * * * *"), "--cron: minute (column 1): "},
 		{put("--every", "500ms"), "--every must be at least 1s (BAD_CRON)"},
+		{put(slices.Repeat([]string{"--cron", "0 3 * * *"}, 21)...), "(BAD_CRON)"},
 		{put("--cron", "0 0 30 2 *"), "(NEVER_FIRES)"},
 		{put("--at", "2001-01-31T09:00:00Z"), "(NEVER_FIRES)"},
 		{put("--every", "1m", "--end", "2001-01-31T09:00:00Z"), "(NEVER_FIRES)"},
@@ -231,6 +236,34 @@ func TestFinishedScheduleIsNotTriggered(t *testing.T) {
 			t.Errorf("%s: %q", args[0], got.err)
 		}
 	}
+}
+
+// TestFullTopicsAndAudiences has the rows that need other limits than those of a server as it comes.
+func TestFullTopicsAndAudiences(t *testing.T) {
+	ddq := on(t, startTestNode(t, func(c *node.Config) {
+		c.Store, c.Data, c.Actors.Topic.Shards = "memory", "", 1
+		c.Actors.Limits.Parcels, c.Actors.Limits.Recipients = 1, 1
+	}))
+	refused := func(want string, args ...string) {
+		t.Helper()
+		if got := ddq(exitFailed, args...); !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s\n  says %q\n  want %q", strings.Join(args, " "), got.err, want)
+		}
+	}
+	ddq(exitOK, "topic", "create", "report", "--max-schedules", "1")
+	ddq(exitOK, "schedule", "put", "nightly", "--topic", "report", "--every", "1d")
+	refused("(TOO_MANY_SCHEDULES)", "schedule", "put", "another", "--topic", "report", "--every", "1d")
+
+	ddq(exitOK, "topic", "create", "audit")
+	ddq(exitOK, "topic", "pause", "audit", "--enqueue")
+	ddq(exitOK, "enqueue", "--topic", "orders")
+	ddq(exitOK, "work", "--topic", "orders", "--count", "1", "--exec", `echo '{"topic":"audit"}' >&3`)
+	refused(`topic "orders" has 1 parcels on their way to other shards (OUTBOX_FULL)`, "schedule", "put", "nightly", "--topic", "orders", "--every", "1d")
+	refused("the topic has tasks on their way to other topics; --force deletes them too (TOPIC_NOT_EMPTY)", "topic", "delete", "orders", "--yes")
+
+	ddq(exitOK, "audience", "create", "users", "--shards", "1")
+	ddq(exitOK, "audience", "put", "users", "ada")
+	refused("(AUDIENCE_FULL)", "audience", "put", "users", "bob")
 }
 
 func TestApplyFileOfSchedules(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 type Store interface {
 	access.Store
 	Listed(ctx context.Context, s store.Shard, list string, after store.Wake, limit int) ([]store.Cell, error)
+	CellPage(ctx context.Context, s store.Shard, kind byte, cursor string, limit int) (cells []store.Cell, next string, err error)
 	DropShard(ctx context.Context, s store.Shard) error
 }
 

@@ -204,6 +204,44 @@ func (s *Audiences) forget(ctx context.Context, a *audience.Audience, n *audienc
 	return Run{PastRun: past}, true, err
 }
 
+// OpenRun is a run that has not ended.
+type OpenRun struct{ Audience, Run string }
+
+// walksPage is how many walks are read at a time: a topic has few.
+const walksPage = 100
+
+// In returns the runs whose walks are in some shards.
+func (s *Audiences) In(ctx context.Context, shards []store.Shard) (runs []OpenRun, err error) {
+	if s == nil {
+		return nil, nil
+	}
+	for _, shard := range shards {
+		for cursor, more := "", true; more; more = cursor != "" {
+			var cells []store.Cell
+			if cells, cursor, err = s.store.CellPage(ctx, shard, store.CellWalk, cursor, walksPage); err != nil {
+				return nil, problem.AsError(err)
+			}
+			for _, c := range cells {
+				if w, err := audience.DecodeWalk(c.Body); err == nil { // one that cannot be read is lost
+					runs = append(runs, OpenRun{w.Audience, w.Run})
+				}
+			}
+		}
+	}
+	return runs, nil
+}
+
+// Lose cancels runs whose walks are gone with their topic. Repeated it changes nothing.
+func (s *Audiences) Lose(ctx context.Context, runs []OpenRun, now store.Millis) error {
+	for _, r := range runs {
+		_, err := s.CancelRun(ctx, r.Audience, r.Run, false, now)
+		if e := problem.FromStore(err); e != nil && e.Kind != problem.NotFound && e.Reason != "RUN_OVER" {
+			return e
+		}
+	}
+	return nil
+}
+
 // forgetLost has an audience forget the runs that are lost, and returns how many are open.
 func (s *Audiences) forgetLost(ctx context.Context, a *audience.Audience, now store.Millis) (open int, err error) {
 	noted, err := s.noted(ctx, a)

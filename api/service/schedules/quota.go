@@ -19,6 +19,9 @@ const quotaShare = 50
 // defaultMax is how many schedules a topic may have that does not say.
 const defaultMax = 1_000_000
 
+// List is that of the schedules of a shard.
+const List = schedule.List
+
 // MaxOf is how many schedules a topic may have.
 func MaxOf(t *store.Topic) int { return cmp.Or(t.MaxSchedules, defaultMax) }
 

@@ -14,6 +14,9 @@ import (
 // quotaShare is how many times as long as it took a count of open workflows is gone by.
 const quotaShare = 50
 
+// OpenList is that of the workflows of a shard that have not ended.
+const OpenList = workflow.OpenList
+
 // takeRoom counts one more open workflow of a topic, or refuses it.
 func (s *Workflows) takeRoom(ctx context.Context, topic *store.Topic) *problem.Error {
 	_, allowed := Policy(topic)

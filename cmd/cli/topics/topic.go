@@ -298,11 +298,11 @@ func (c commands) delete() *cobra.Command {
 	var force, yes bool
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete a topic; one that has tasks needs --force",
+		Short: "Delete a topic; one that has tasks, schedules or open workflows needs --force",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if force {
-				if err := c.Confirm(yes, fmt.Sprintf("delete topic %s and all its tasks", args[0])); err != nil {
+				if err := c.Confirm(yes, fmt.Sprintf("delete topic %s and all that it has", args[0])); err != nil {
 					return err
 				}
 			}
@@ -314,7 +314,7 @@ func (c commands) delete() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "delete its tasks too")
+	cmd.Flags().BoolVar(&force, "force", false, "delete what it has, too")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }

@@ -1,0 +1,110 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/api/service/quota"
+	"github.com/ddq-io/ddq/api/service/schedules"
+	"github.com/ddq-io/ddq/api/service/workflows"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// Delete deletes a topic, and with force what it has: tasks, schedules, workflows, and runs of
+// audiences, which are cancelled. Otherwise it must be empty.
+func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
+	status, err := s.Describe(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !force {
+		if err := s.checkEmpty(ctx, &status); err != nil {
+			return problem.AsError(err)
+		}
+	}
+	unlock, err := s.node.Topics().Lock(ctx, name)
+	if err != nil {
+		return problem.AsError(err)
+	}
+	defer unlock()
+	s.node.Topics().CloseLocked(ctx, name)
+	runs, err := s.audiences.In(ctx, everyShard(&status.Topic))
+	if err != nil {
+		return problem.AsError(err)
+	}
+	if err := s.dropShards(ctx, &status.Topic); err != nil {
+		return problem.AsError(err)
+	}
+	if err := s.audiences.Lose(ctx, runs, store.Millis(s.node.Clock().Now().UnixMilli())); err != nil {
+		return problem.AsError(err)
+	}
+	if err := s.store.DeleteTopic(ctx, name, status.Topic.Life); err != nil {
+		return problem.AsError(err)
+	}
+	return problem.AsError(s.dropShards(ctx, &status.Topic))
+}
+
+// keptLists are those of cells that a topic is not deleted with unless that is forced.
+var keptLists = []struct{ list, has string }{
+	{schedules.List, "schedules"},
+	{workflows.OpenList, "open workflows"},
+	{sent.List, "undeliverable tasks"},
+}
+
+// checkEmpty refuses a topic that has something.
+func (s *Topics) checkEmpty(ctx context.Context, t *TopicStatus) error {
+	if d := t.Depth; d.Scheduled+d.Ready+d.Running+d.Dead > 0 {
+		return notEmpty("tasks")
+	}
+	if s.cells == nil {
+		return nil
+	}
+	shards := place.Shards(&t.Topic)
+	for _, kept := range keptLists {
+		n, err := quota.Listed(ctx, s.node, s.cells, shards, kept.list, 1)
+		switch {
+		case err != nil:
+			return err
+		case n > 0:
+			return notEmpty(kept.has)
+		}
+	}
+	for _, shard := range shards {
+		waiting, err := s.cells.Parcels(ctx, shard, store.OutBox, 0, 1)
+		switch {
+		case err != nil:
+			return err
+		case len(waiting) > 0:
+			return notEmpty("tasks on their way to other topics")
+		}
+	}
+	return nil
+}
+
+func notEmpty(has string) *problem.Error {
+	return &problem.Error{Kind: problem.Precondition, Reason: "TOPIC_NOT_EMPTY", Field: "name", Message: fmt.Sprintf("the topic has %s; force deletes them too", has)}
+}
+
+// everyShard are the shards of a topic, also those that went.
+func everyShard(t *store.Topic) []store.Shard {
+	shards := make([]store.Shard, t.End())
+	for n := range shards {
+		shards[n] = store.Shard{Topic: t.Name, N: n, Life: t.Life}
+	}
+	return shards
+}
+
+// dropShards deletes what is in a topic that is to be deleted: before its configuration goes,
+// so that no topic of its name comes upon it, and what was added meanwhile after that. Shards
+// that another topic has by then stay as they are.
+func (s *Topics) dropShards(ctx context.Context, t *store.Topic) error {
+	for _, shard := range everyShard(t) {
+		if err := s.store.DropShard(ctx, shard); err != nil {
+			return err
+		}
+	}
+	return nil
+}
