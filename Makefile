@@ -73,7 +73,7 @@ test-others:
 
 # The modules of their own: what they do is to wait for servers.
 test-modules:
-	cd bench/peers && $(GO) vet ./...
+	cd bench/peers && $(GO) vet ./... && $(GO) test ./...
 	cd deploy/check && $(GO) test ./...
 	cd api/ui/browser && $(GO) vet ./... && $(GO) test ./...
 	cd api/outbox && $(GO) vet ./... && $(GO) test ./...
@@ -134,7 +134,7 @@ bench-go: ## the benchmarks next to the code
 profile: deps ## measure anew by which profile ddq is compiled
 	tools/profile.sh
 
-bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstalkd, side by side
+bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstalkd, and schedules on BullMQ, side by side
 	tools/deps.sh peers
 	cd bench/peers && $(BUILD) -o ../../bin/peers . && ../../bin/peers --ddq-bin ../../$(BIN) $(ARGS)
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // audienceOptions say how large an audience is, and how a run goes through it.
@@ -131,13 +132,13 @@ func (o *audienceOptions) run(ctx context.Context) (line *audienceLine, err erro
 	defer func() { err = errors.Join(err, show.client.Close()) }()
 	line = &audienceLine{
 		Store: o.Store, Recipients: o.Recipients, Shards: o.Shards, WindowMS: o.Window.Milliseconds(), GrainMS: o.Grain.Milliseconds(),
-		Churn: o.Churn, Killed: o.Kill, Machine: machine(),
+		Churn: o.Churn, Killed: o.Kill, Machine: result.Machine(),
 	}
 	if err := show.play(ctx, line); err != nil {
 		return line, err
 	}
 	show.check(line)
-	line.ServerCPU, line.ServerRSS = round(cpu([]*box.Process{server.process}), 2), round(float64(rss([]*box.Process{server.process}))/1e6, 1)
+	line.ServerCPU, line.ServerRSS = result.Round(cpu([]*box.Process{server.process}), 2), result.Round(float64(rss([]*box.Process{server.process}))/1e6, 1)
 	return line, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/lateness"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // What a run of an audience may break.
@@ -31,24 +32,24 @@ func (s *audienceShow) check(line *audienceLine) {
 	line.Broken = map[string]int{twice: 0, none: 0, unwanted: 0, joinedIn: 0, misplaced: 0, early: 0, uneven: 0}
 	late, grains := hdrhistogram.New(1, int64(time.Hour/time.Microsecond), 3), make(map[time.Duration]int)
 	spread := s.spread()
-	for id, list := range s.got {
-		i := numberOf(id)
-		place := spread.Place(id)
-		s.checkOne(line, i, list)
+	begin := s.run.Begin.UnixMicro()
+	for i, got := range s.got {
+		place := spread.Place(recipientID(i))
+		s.checkOne(line, i, got)
 		line.Tasks++
 		// One that was held over a kill is due when its hold had ended.
-		if off := list[0].due.Sub(s.run.Begin) - place; off != 0 && list[0].attempt == 1 || off < 0 {
+		if off := got.due - begin - place.Microseconds(); off != 0 && got.first == 1 || off < 0 {
 			line.Broken[misplaced]++
 		}
-		if list[0].at.Before(list[0].due) {
+		if got.at < got.due {
 			line.Broken[early]++
 		}
-		_ = late.RecordValue(max(1, list[0].at.Sub(list[0].due).Microseconds()))
+		_ = late.RecordValue(max(1, got.at-got.due))
 		grains[place]++
 	}
 	slack := s.slack(line)
 	for i := range s.Recipients {
-		if _, got := s.got[recipientID(i)]; !got && !s.excused(i, slack) {
+		if _, got := s.got[i]; !got && !s.excused(i, slack) {
 			line.Broken[none]++
 		}
 	}
@@ -62,18 +63,14 @@ func (o *audienceOptions) spread() *ledger.Spread {
 	return &ledger.Spread{Shards: o.Shards, WindowMS: o.Window.Milliseconds(), GrainMS: o.Grain.Milliseconds()}
 }
 
-// checkOne checks the handler starts of one recipient, of which the first is that of its task.
-func (s *audienceShow) checkOne(line *audienceLine, i int, list []started) {
-	for k := 1; k < len(list); k++ {
-		if list[k].attempt <= list[k-1].attempt {
-			line.Broken[twice]++
-		}
-	}
+// checkOne checks the handler starts of one recipient.
+func (s *audienceShow) checkOne(line *audienceLine, i int, got started) {
+	line.Broken[twice] += int(got.twice)
 	c, changed := s.changed[i]
 	switch {
 	case i >= s.Recipients || i < 0:
 		line.Broken[joinedIn]++
-	case changed && (c.kind == optsOut || c.kind == leaves) && c.answered.Before(list[0].created):
+	case changed && (c.kind == optsOut || c.kind == leaves) && c.answered.UnixMicro() < got.created:
 		line.Broken[unwanted]++
 	}
 }
@@ -106,7 +103,7 @@ func (s *audienceShow) weighGrains(line *audienceLine, grains map[time.Duration]
 			continue
 		}
 		off := math.Abs(float64(grains[at])-mean) / sigma
-		line.GrainSigma = round(max(line.GrainSigma, off), 2)
+		line.GrainSigma = result.Round(max(line.GrainSigma, off), 2)
 		if off > mostSigma && mean >= 1000 {
 			line.Broken[uneven]++
 		}

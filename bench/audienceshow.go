@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 const (
@@ -60,16 +60,27 @@ type audienceShow struct {
 	client *client.Client
 	run    client.AudienceRun // as it was seen last
 
-	mu      sync.Mutex           // guards what follows
-	changed map[int]change       // recipients by number
-	got     map[string][]started // what handlers got, by recipient
+	mu      sync.Mutex      // guards what follows
+	changed map[int]change  // recipients by number
+	got     map[int]started // what handlers got, by the number of the recipient
 	joined  int
 }
 
-// started is one handler's start.
+// started is the first start of a handler of a recipient, and what came of others. There is one of
+// each recipient: it has no pointers, so that the collector of garbage passes them by.
 type started struct {
-	due, created, at time.Time
-	attempt          int
+	due, created, at int64 // Unix us
+	first, last      int32 // attempts
+	twice            int32 // times that it came again with no higher attempt
+}
+
+// again is the same after one more start.
+func (s started) again(attempt int) started {
+	if int32(attempt) <= s.last {
+		s.twice++
+	}
+	s.last = int32(attempt)
+	return s
 }
 
 func newAudienceShow(o *audienceOptions, s *ddqServer) (*audienceShow, error) {
@@ -79,7 +90,7 @@ func newAudienceShow(o *audienceOptions, s *ddqServer) (*audienceShow, error) {
 	}
 	return &audienceShow{
 		audienceOptions: o, server: s, client: c,
-		changed: make(map[int]change), got: make(map[string][]started, o.Recipients),
+		changed: make(map[int]change), got: make(map[int]started, o.Recipients),
 	}, nil
 }
 
@@ -133,9 +144,9 @@ func (s *audienceShow) fill(ctx context.Context, line *audienceLine) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	line.ImportPerS = round(float64(s.Recipients)/time.Since(from).Seconds(), 0)
+	line.ImportPerS = result.Round(float64(s.Recipients)/time.Since(from).Seconds(), 0)
 	after, err := weigh(ctx)
-	line.StoreBytes = round(float64(after-before)/float64(s.Recipients), 1)
+	line.StoreBytes = result.Round(float64(after-before)/float64(s.Recipients), 1)
 	return err
 }
 
@@ -159,14 +170,22 @@ func (s *audienceShow) putAll(ctx context.Context, batch []client.Recipient) err
 func (s *audienceShow) work(ctx context.Context) {
 	w := sdk.New(s.client.Conn(), sdk.Config{Topic: audienceTopic, Concurrency: 64, MaxInFlight: maxInFlight},
 		sdk.HandlerFunc(func(_ context.Context, t sdk.Task) error {
-			at := time.Now()
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			id := strings.Clone(t.Run.Recipient)
-			s.got[id] = append(s.got[id], started{t.Due, t.CreatedAt, at, t.Attempt})
+			s.begin(numberOf(t.Run.Recipient), &t, time.Now())
 			return nil
 		}))
 	_ = w.Run(ctx) // it ends with ctx
+}
+
+// begin writes down that the handler of a recipient began.
+func (s *audienceShow) begin(i int, t *sdk.Task, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, there := s.got[i]
+	if there {
+		s.got[i] = before.again(t.Attempt)
+		return
+	}
+	s.got[i] = started{t.Due.UnixMicro(), t.CreatedAt.UnixMicro(), at.UnixMicro(), int32(t.Attempt), int32(t.Attempt), 0}
 }
 
 // follow changes recipients, and looks at the run until it is over.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // backlogTasks is how many tasks backlog and restart preload by default.
@@ -58,16 +60,16 @@ func (l *lab) weigh(ctx context.Context, n int) error {
 	}
 	line := l.line("backlog", weighed)
 	line.Mode = "batch"
-	line.Seconds = round(sent.to.Sub(sent.from).Seconds(), 3)
-	line.EnqueuePerS = round(sent.rate(weighed), 1)
+	line.Seconds = result.Round(sent.to.Sub(sent.from).Seconds(), 3)
+	line.EnqueuePerS = result.Round(sent.rate(weighed), 1)
 	after, err := l.settled(ctx)
 	if err != nil {
 		return err
 	}
-	line.CPU, line.RSS = l.usage().minus(before), l.memory()
-	line.CPUPer100k = round(line.CPU.sum()/float64(weighed)*1e5, 3)
-	line.StoreBytes = round(float64(after-bytes)/float64(weighed), 1)
-	line.ServerBytes = round(float64(rss(l.inst.Server)-server)/float64(weighed), 1)
+	line.CPU, line.RSS = l.usage().Minus(before), l.memory()
+	line.CPUPer100k = result.Round(line.CPU.Sum()/float64(weighed)*1e5, 3)
+	line.StoreBytes = result.Round(float64(after-bytes)/float64(weighed), 1)
+	line.ServerBytes = result.Round(float64(rss(l.inst.Server)-server)/float64(weighed), 1)
 	return l.emit(line)
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // NewCommand is the `bench` command tree of ddq.
@@ -28,6 +30,7 @@ worker process. It exits 1 when a task was lost, early or duplicated.`,
 		{"trickle", "Single calls at an even rate, of tasks due a second later: what does each cost, how late is it"},
 		{"backlog", "Preload tasks due later than an hour, weigh them, then measure on top of them"},
 		{"in-flight", "The default of a worker's tasks in flight against numbers set by hand, in turns"},
+		{"policies", "Topics whose tasks use policies, or that are watched, against a plain one, in turns"},
 		{"restart", "kill -9 under load: time to the first due delivery, and nothing lost"},
 	} {
 		cmd.AddCommand(workloadCommand(w.name, w.short))
@@ -38,7 +41,7 @@ worker process. It exits 1 when a task was lost, early or duplicated.`,
 
 func workloadCommand(name, short string) *cobra.Command {
 	var o Options
-	var r Results
+	var r result.Results
 	cmd := &cobra.Command{
 		Use:     name,
 		Short:   short,
@@ -76,13 +79,6 @@ func (o *Options) Bind(cmd *cobra.Command) {
 	f.IntVar(&o.Backlog, "backlog", -1, "tasks due later than an hour that lie in the store meanwhile (default 1000, for backlog and restart 1000000)")
 	f.IntSliceVar(&o.Rates, "rate", []int{100, 2000}, "single calls a second in trickle, one line for each")
 	f.StringVar(&o.Mode, "mode", "both", "how producers call in throughput: batch, single or both")
-}
-
-// Bind makes flags of how results are written.
-func (r *Results) Bind(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVarP(&r.Format, "output", "o", "table", "table or json")
-	f.StringVar(&r.Chart, "svg", "", "write the lateness distribution to this SVG file")
 }
 
 // complete fills in what depends on where ddq runs.

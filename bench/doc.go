@@ -10,7 +10,7 @@
 //
 // Nouns, a file each: an Instance is a running system, a Driver speaks to it, a
 // load is what the producers send, a Recorder notes what the worker sees, a
-// Tally (of package ledger) holds promises against deliveries, a Line is what comes out. A
+// Tally (of package ledger) holds promises against deliveries, a Line (of package result) is what comes out. A
 // scenario file (throughput, lateness, herd, in-flight, backlog, restart) puts them
 // together. The same scenarios run against every System, which is what makes
 // the figures of bench/peers comparable.

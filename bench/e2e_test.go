@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/binary"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // TestWorkloadsOnRealServer plays small workloads the way a user does: through
@@ -23,9 +24,9 @@ func TestWorkloadsOnRealServer(t *testing.T) {
 	tests := []struct {
 		name  string
 		args  []string
-		check func(*testing.T, []Line)
+		check func(*testing.T, []result.Line)
 	}{
-		{"throughput", []string{"throughput", "--tasks", "3000"}, func(t *testing.T, lines []Line) {
+		{"throughput", []string{"throughput", "--tasks", "3000"}, func(t *testing.T, lines []result.Line) {
 			if len(lines) != 2 || lines[0].Mode != "batch" || lines[1].Mode != "single" {
 				t.Fatalf("got %d lines, want one for batch and one for single", len(lines))
 			}
@@ -35,12 +36,12 @@ func TestWorkloadsOnRealServer(t *testing.T) {
 				}
 			}
 		}},
-		{"lateness on redis", []string{"lateness", "--store", "redis-everysec", "--tasks", "500", "--for", "1s"}, func(t *testing.T, lines []Line) {
+		{"lateness on redis", []string{"lateness", "--store", "redis-everysec", "--tasks", "500", "--for", "1s"}, func(t *testing.T, lines []result.Line) {
 			if l := lines[0]; l.Store != "redis-everysec" || l.LateMS.Max <= 0 || l.LateMS.P50 > l.LateMS.P99 {
 				t.Errorf("got %+v on %s", l.LateMS, l.Store)
 			}
 		}},
-		{"trickle", []string{"trickle", "--rate", "50,200", "--for", "1s"}, func(t *testing.T, lines []Line) {
+		{"trickle", []string{"trickle", "--rate", "50,200", "--for", "1s"}, func(t *testing.T, lines []result.Line) {
 			if len(lines) != 2 || lines[0].Rate != 50 || lines[1].Tasks != 200 {
 				t.Fatalf("got %d lines, want one for each rate", len(lines))
 			}
@@ -50,7 +51,17 @@ func TestWorkloadsOnRealServer(t *testing.T) {
 				}
 			}
 		}},
-		{"restart", []string{"restart", "--tasks", "2000", "--backlog", "3000"}, func(t *testing.T, lines []Line) {
+		{"policies", []string{"policies", "--tasks", "500"}, func(t *testing.T, lines []result.Line) {
+			if len(lines) != 3 || lines[0].Policies != "none" || lines[1].Policies != "all" || lines[2].Policies != policyWatch {
+				t.Fatalf("got %d lines: %+v", len(lines), lines)
+			}
+			for i, l := range lines {
+				if l.RateOfPlain <= 0 || i == 0 && l.RateOfPlain != 1 {
+					t.Errorf("%s: %v of the rate without", l.Policies, l.RateOfPlain)
+				}
+			}
+		}},
+		{"restart", []string{"restart", "--tasks", "2000", "--backlog", "3000"}, func(t *testing.T, lines []result.Line) {
 			if l := lines[0]; l.FirstMS <= 0 || l.Backlog != 3000 {
 				t.Errorf("first delivery after %v ms on a backlog of %d", l.FirstMS, l.Backlog)
 			}
@@ -67,7 +78,7 @@ func TestWorkloadsOnRealServer(t *testing.T) {
 }
 
 // runBench runs the command and reads its lines; a broken promise fails it.
-func runBench(t *testing.T, bin string, args ...string) []Line {
+func runBench(t *testing.T, bin string, args ...string) []result.Line {
 	t.Helper()
 	var out, log bytes.Buffer
 	cmd := NewCommand()
@@ -77,9 +88,9 @@ func runBench(t *testing.T, bin string, args ...string) []Line {
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("bench %v: %v\n%s%s", args, err, out.String(), log.String())
 	}
-	var lines []Line
+	var lines []result.Line
 	for text := range strings.Lines(out.String()) {
-		var l Line
+		var l result.Line
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

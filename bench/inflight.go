@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // handSet is what the default of a worker's tasks in flight is compared with.
@@ -22,7 +24,7 @@ const (
 // producers and worker at once, and a herd.
 func (l *lab) inFlight(ctx context.Context) error {
 	settings := append([]int{0}, handSet...)
-	lines := make([][]Line, len(settings))
+	lines := make([][]result.Line, len(settings))
 	for round := range inFlightRounds + 1 { // the first is the warm-up
 		for i, most := range settings {
 			line, err := l.inFlightOf(ctx, most)
@@ -43,7 +45,7 @@ func (l *lab) inFlight(ctx context.Context) error {
 }
 
 // inFlightOf measures one setting with a worker process of its own.
-func (l *lab) inFlightOf(ctx context.Context, most int) (line Line, err error) {
+func (l *lab) inFlightOf(ctx context.Context, most int) (line result.Line, err error) {
 	if err := l.host.close(); err != nil {
 		return line, err
 	}
@@ -84,7 +86,7 @@ func (l *lab) inFlightTasks() int {
 
 // medianLine has the medians of what several runs of one setting measured, and the sum of
 // the promises that they broke.
-func medianLine(runs []Line) Line {
+func medianLine(runs []result.Line) result.Line {
 	line := runs[0]
 	for _, r := range runs[1:] {
 		line.Early += r.Early
@@ -92,7 +94,7 @@ func medianLine(runs []Line) Line {
 		line.Duplicate += r.Duplicate
 		line.Repeat += r.Repeat
 	}
-	of := func(figure func(Line) float64) float64 {
+	of := func(figure func(result.Line) float64) float64 {
 		all := make([]float64, len(runs))
 		for i, r := range runs {
 			all[i] = figure(r)
@@ -100,9 +102,14 @@ func medianLine(runs []Line) Line {
 		slices.Sort(all)
 		return all[len(all)/2]
 	}
-	line.EndToEndPerS = of(func(l Line) float64 { return l.EndToEndPerS })
-	line.CPUPer100k = of(func(l Line) float64 { return l.CPUPer100k })
-	line.FirstMS = of(func(l Line) float64 { return l.FirstMS })
-	line.LastMS = of(func(l Line) float64 { return l.LastMS })
+	line.EndToEndPerS = of(func(l result.Line) float64 { return l.EndToEndPerS })
+	line.EnqueuePerS = of(func(l result.Line) float64 { return l.EnqueuePerS })
+	line.ProcessPerS = of(func(l result.Line) float64 { return l.ProcessPerS })
+	line.CPU.Client = of(func(l result.Line) float64 { return l.CPU.Client })
+	line.CPU.Server = of(func(l result.Line) float64 { return l.CPU.Server })
+	line.CPU.Store = of(func(l result.Line) float64 { return l.CPU.Store })
+	line.CPUPer100k = of(func(l result.Line) float64 { return l.CPUPer100k })
+	line.FirstMS = of(func(l result.Line) float64 { return l.FirstMS })
+	line.LastMS = of(func(l result.Line) float64 { return l.LastMS })
 	return line
 }

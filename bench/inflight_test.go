@@ -1,9 +1,13 @@
 package bench
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ddq-io/ddq/bench/result"
+)
 
 func TestMedianLineAddsUpBrokenPromises(t *testing.T) {
-	runs := []Line{
+	runs := []result.Line{
 		{InFlight: "default", EndToEndPerS: 30, LastMS: 5, Lost: 1},
 		{InFlight: "default", EndToEndPerS: 10, LastMS: 9, Early: 2},
 		{InFlight: "default", EndToEndPerS: 20, LastMS: 7, Duplicate: 3, Lost: 1},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // lab is one instance under test with its producers and its worker process.
@@ -24,7 +25,7 @@ type lab struct {
 	driver Driver // of the producers
 	host   *host
 	runs   uint32
-	emit   func(Line) error
+	emit   func(result.Line) error
 
 	standing int // tasks that lie in the store meanwhile
 }
@@ -65,11 +66,11 @@ func (l *lab) tearDown(ctx context.Context) error {
 }
 
 // line is what every result of this lab has in common.
-func (l *lab) line(workload string, tasks int) Line {
-	return Line{
+func (l *lab) line(workload string, tasks int) result.Line {
+	return result.Line{
 		Schema: 1, System: l.system.Name, Version: l.inst.Version, Workload: workload,
 		Store: l.inst.Store, Settings: l.inst.Settings, Seed: l.o.Seed, Tasks: tasks, Payload: l.o.Payload,
-		Concurrency: l.o.Concurrency, Producers: l.o.Producers, Backlog: l.standing, Machine: machine(),
+		Concurrency: l.o.Concurrency, Producers: l.o.Producers, Backlog: l.standing, Machine: result.Machine(),
 	}
 }
 
@@ -100,23 +101,23 @@ func (l *lab) preload(ctx context.Context, n int) (span, error) {
 }
 
 // usage is what every party used up to now.
-func (l *lab) usage() Roles {
-	return Roles{box.OwnCPU() + cpu([]*box.Process{l.host.process}), cpu(l.inst.Server), cpu(l.inst.Disk)}
+func (l *lab) usage() result.Roles {
+	return result.Roles{Client: box.OwnCPU() + cpu([]*box.Process{l.host.process}), Server: cpu(l.inst.Server), Store: cpu(l.inst.Disk)}
 }
 
 // memory is what every party occupies now, in MB.
-func (l *lab) memory() Roles {
-	mb := func(n int64) float64 { return round(float64(n)/1e6, 1) }
-	return Roles{mb(box.OwnMemory() + rss([]*box.Process{l.host.process})), mb(rss(l.inst.Server)), mb(rss(l.inst.Disk))}
+func (l *lab) memory() result.Roles {
+	mb := func(n int64) float64 { return result.Round(float64(n)/1e6, 1) }
+	return result.Roles{Client: mb(box.OwnMemory() + rss([]*box.Process{l.host.process})), Server: mb(rss(l.inst.Server)), Store: mb(rss(l.inst.Disk))}
 }
 
 // settle fills in what the worker saw of a run of n tasks.
-func settle(line *Line, r Report, n int) error {
+func settle(line *result.Line, r Report, n int) error {
 	h, err := r.Histogram()
 	if err != nil {
 		return fmt.Errorf("lateness histogram: %w", err)
 	}
-	line.late, line.LateMS = h, lateness.Of(h)
+	line.Late, line.LateMS = h, lateness.Of(h)
 	line.Early, line.Duplicate, line.Repeat = r.Early, r.Duplicate, r.Repeat
 	line.Lost = n - r.Tasks
 	return nil

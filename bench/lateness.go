@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // timedTasks is how many tasks lateness and herd take by default.
@@ -43,9 +45,9 @@ func (l *lab) herd(ctx context.Context) error {
 
 // timed enqueues n tasks in batches, each due lead and then offset(i) from now,
 // and measures how late they start.
-func (l *lab) timed(ctx context.Context, workload string, n int, lead time.Duration, offset func(int) time.Duration) (Line, span, error) {
+func (l *lab) timed(ctx context.Context, workload string, n int, lead time.Duration, offset func(int) time.Duration) (result.Line, span, error) {
 	if err := l.warm(ctx); err != nil {
-		return Line{}, span{}, err
+		return result.Line{}, span{}, err
 	}
 	line, sent, err := l.due(ctx, workload, n, lead, offset)
 	if err != nil {
@@ -55,7 +57,7 @@ func (l *lab) timed(ctx context.Context, workload string, n int, lead time.Durat
 }
 
 // due is the measured part of timed, of a worker that is at work.
-func (l *lab) due(ctx context.Context, workload string, n int, lead time.Duration, offset func(int) time.Duration) (Line, span, error) {
+func (l *lab) due(ctx context.Context, workload string, n int, lead time.Duration, offset func(int) time.Duration) (result.Line, span, error) {
 	line, m := l.line(workload, n), l.maker()
 	line.Mode = "batch"
 	if err := l.host.expect(ctx, m.run, n); err != nil {
@@ -73,13 +75,13 @@ func (l *lab) due(ctx context.Context, workload string, n int, lead time.Duratio
 	if err != nil {
 		return line, sent, err
 	}
-	line.CPU, line.RSS = l.usage().minus(before), l.memory()
-	line.CPUPer100k = round(line.CPU.sum()/float64(n)*1e5, 3)
-	line.EnqueuePerS = round(sent.rate(n), 1)
+	line.CPU, line.RSS = l.usage().Minus(before), l.memory()
+	line.CPUPer100k = result.Round(line.CPU.Sum()/float64(n)*1e5, 3)
+	line.EnqueuePerS = result.Round(sent.rate(n), 1)
 	if r.Tasks > 0 {
-		line.Seconds = round(time.Unix(0, max(r.LastStart, r.LastAck)).Sub(from).Seconds(), 3)
-		line.FirstMS = round(float64(r.FirstStart-base.UnixNano())/1e6, 3)
-		line.LastMS = round(float64(r.LastStart-base.UnixNano()-int64(offset(n-1)))/1e6, 3)
+		line.Seconds = result.Round(time.Unix(0, max(r.LastStart, r.LastAck)).Sub(from).Seconds(), 3)
+		line.FirstMS = result.Round(float64(r.FirstStart-base.UnixNano())/1e6, 3)
+		line.LastMS = result.Round(float64(r.LastStart-base.UnixNano()-int64(offset(n-1)))/1e6, 3)
 	}
 	return line, sent, settle(&line, r, n)
 }

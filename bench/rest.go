@@ -16,6 +16,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // restOptions say what lies in a fleet that has nothing to do.
@@ -196,9 +197,9 @@ func (o *restOptions) measure(ctx context.Context, servers, disk []*box.Process)
 	}
 	took := time.Since(begun).Seconds()
 	return &restLine{
-		Store: o.Store, Nodes: o.Nodes, Topics: o.Topics, Shards: o.Shards, Tasks: o.Tasks, Seconds: round(took, 1),
-		ServerCPU: round(100*(cpu(servers)-server)/took, 2), StoreCPU: round(100*(cpu(disk)-store)/took, 2),
-		ServerRSS: round(float64(rss(servers))/1e6, 1), StoreRSS: round(float64(rss(disk))/1e6, 1), Machine: machine(),
+		Store: o.Store, Nodes: o.Nodes, Topics: o.Topics, Shards: o.Shards, Tasks: o.Tasks, Seconds: result.Round(took, 1),
+		ServerCPU: result.Round(100*(cpu(servers)-server)/took, 2), StoreCPU: result.Round(100*(cpu(disk)-store)/took, 2),
+		ServerRSS: result.Round(float64(rss(servers))/1e6, 1), StoreRSS: result.Round(float64(rss(disk))/1e6, 1), Machine: result.Machine(),
 	}, nil
 }
 

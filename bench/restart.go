@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ddq-io/ddq/bench/result"
 	"github.com/ddq-io/ddq/bench/tally"
 )
 
@@ -63,7 +64,7 @@ type trial struct {
 	tally *tally.Tally // acknowledged enqueues
 }
 
-func (t *trial) run(ctx context.Context) (Line, error) {
+func (t *trial) run(ctx context.Context) (result.Line, error) {
 	line := t.line("restart", t.n)
 	if err := t.host.expect(ctx, t.maker.run, t.n); err != nil {
 		return line, err
@@ -87,10 +88,10 @@ func (t *trial) run(ctx context.Context) (Line, error) {
 		return line, err
 	}
 	producers.Wait()
-	line.CPU, line.RSS = t.usage().minus(before), t.memory()
-	line.Seconds = round(time.Since(from).Seconds(), 3)
+	line.CPU, line.RSS = t.usage().Minus(before), t.memory()
+	line.Seconds = result.Round(time.Since(from).Seconds(), 3)
 	if r.FirstMark != 0 {
-		line.FirstMS = round(float64(r.FirstMark-started.UnixNano())/1e6, 3)
+		line.FirstMS = result.Round(float64(r.FirstMark-started.UnixNano())/1e6, 3)
 	}
 	if err := settle(&line, r, t.n); err != nil {
 		return line, err

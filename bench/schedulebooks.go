@@ -61,7 +61,7 @@ func (b *runBooks) write(t *sdk.Task, at time.Time) {
 		b.doubled++
 	case !again:
 		b.n++
-		_ = b.late.RecordValue(max(0, at.Sub(t.Due).Microseconds())) // of more than it has room for it keeps none
+		_ = b.late.RecordValue(max(0, at.Sub(t.Run.Occurrence).Microseconds())) // of more than it has room for it keeps none
 		if t.CreatedAt.After(t.Due) {
 			b.madeLate++
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // scheduleOptions say how many schedules there are, and what they do.
@@ -22,10 +23,10 @@ type scheduleOptions struct {
 	Store     string
 	Parts     []string
 	Standing  int           // that do nothing meanwhile
-	Rate      int           // occurrences a second of steady
+	Rate      int           // occurrences a second of steady and killed
 	Made      int           // and of skip and allow, which is to be more than can be made
 	Herd      int           // schedules at one second
-	For       time.Duration // how long steady, skip and allow last
+	For       time.Duration // how long steady, skip, allow and killed last
 	Settle    time.Duration // before the window in which idle ones are measured
 	Workers   int
 	ServerBin string
@@ -36,6 +37,7 @@ type scheduleOptions struct {
 type scheduleLine struct {
 	Part      string `json:"part"`
 	Store     string `json:"store"`
+	Version   string `json:"version"`
 	Schedules int    `json:"schedules"` // of the part
 	Standing  int    `json:"standing"`
 
@@ -54,6 +56,8 @@ type scheduleLine struct {
 	Doubled     int                  `json:"doubled"`           // occurrences that came twice under one attempt, or as two tasks
 	Unexplained int                  `json:"unexplained"`       // occurrences without a run and without a reason
 	Skipped     map[string]int64     `json:"skipped,omitempty"` // by reason
+	CPU         *result.Roles        `json:"cpu_s,omitempty"`   // of killed, over its window
+	Forecast    *forecastFigures     `json:"forecast,omitempty"`
 	Machine     string               `json:"machine"`
 }
 
@@ -67,14 +71,16 @@ func (l *scheduleLine) violation() error {
 
 // The parts of the workload.
 const (
-	partIdle   = "idle"
-	partSteady = "steady"
-	partSkip   = "skip"
-	partAllow  = "allow"
-	partHerd   = "herd"
+	partIdle     = "idle"
+	partForecast = "forecast"
+	partSteady   = "steady"
+	partSkip     = "skip"
+	partAllow    = "allow"
+	partHerd     = "herd"
+	partKilled   = "killed"
 )
 
-var scheduleParts = []string{partIdle, partSteady, partSkip, partAllow, partHerd}
+var scheduleParts = []string{partIdle, partForecast, partSteady, partSkip, partAllow, partHerd, partKilled}
 
 func schedulesCommand() *cobra.Command {
 	var o scheduleOptions
@@ -83,11 +89,15 @@ func schedulesCommand() *cobra.Command {
 		Short: "Schedules: what do idle ones cost, how late and how many are the runs of others",
 		Long: `Put schedules and have workers do their runs, part by part, on one server:
 
-  idle    put --standing schedules of next year in batches, and weigh them
-  steady  --rate occurrences a second, evenly: how late are they
-  skip    --made occurrences a second, more than can be made, tracked, under the overlap skip
-  allow   the same, untracked, under allow
-  herd    --herd schedules at one second: were they made in time, when did the last one begin
+  idle      put --standing schedules of next year in batches, and weigh them
+  forecast  enqueue as many tasks of the day of the idle schedules, and forecast it by minutes
+  steady    --rate occurrences a second, evenly: how late are they
+  skip      --made occurrences a second, more than can be made, tracked, under the overlap skip
+  allow     the same, untracked, under allow
+  herd      --herd schedules at one second: were they made in time, when did the last one begin
+  killed    steady on servers and a store of its own, of which one server is killed (kill -9) in
+            the middle: of two on a Redis, which stays dead, or the only one on the embedded store,
+            which is started again at once
 
 The bench exits 1 when an occurrence came twice, early, or has neither a run nor a reason.`,
 		Args:    cobra.NoArgs,
@@ -110,11 +120,11 @@ The bench exits 1 when an occurrence came twice, early, or has neither a run nor
 	f := cmd.Flags()
 	f.StringVar(&o.Store, "store", "embedded", "embedded, memory, redis or redis-everysec, redis-always, or the redis:// URL of a running one")
 	f.StringSliceVar(&o.Parts, "parts", scheduleParts, "what to play, in this order")
-	f.IntVar(&o.Standing, "standing", 1_000_000, "schedules that do nothing meanwhile; they are put when idle is played")
-	f.IntVar(&o.Rate, "rate", 2000, "occurrences a second in steady: so many schedules of each second")
+	f.IntVar(&o.Standing, "standing", 1_000_000, "schedules that do nothing meanwhile, put by idle or forecast; and tasks of forecast")
+	f.IntVar(&o.Rate, "rate", 2000, "occurrences a second in steady and killed: so many schedules of each second")
 	f.IntVar(&o.Made, "made", 20_000, "occurrences a second in skip and allow")
 	f.IntVar(&o.Herd, "herd", 100_000, "schedules at one second")
-	f.DurationVar(&o.For, "for", time.Minute, "how long steady, skip and allow last")
+	f.DurationVar(&o.For, "for", time.Minute, "how long steady, skip, allow and killed last")
 	f.DurationVar(&o.Settle, "settle", 30*time.Second, "pause before the window in which idle schedules are measured")
 	f.IntVar(&o.Workers, "workers", 2, "workers")
 	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")
@@ -161,8 +171,16 @@ func (o *scheduleOptions) run(ctx context.Context, emit func(*scheduleLine) erro
 		return err
 	}
 	defer func() { err = errors.Join(err, show.client.Close()) }()
+	about, err := show.client.Server(ctx)
+	if err != nil {
+		return err
+	}
 	for _, part := range o.Parts {
-		line := &scheduleLine{Part: part, Store: o.Store, Standing: show.standing, Machine: machine()}
+		if part == partKilled && o.Store == "memory" {
+			fmt.Fprintf(o.Log, "schedules %s: skipped: the store in memory keeps nothing over a kill\n", part)
+			continue
+		}
+		line := &scheduleLine{Part: part, Store: o.Store, Version: about.Version, Standing: show.standing, Machine: result.Machine()}
 		if err := show.play(ctx, part, line); err != nil {
 			return fmt.Errorf("%s: %w", part, err)
 		}

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 const (
@@ -30,6 +30,9 @@ type scheduleShow struct {
 	disk     []*box.Process
 	client   *client.Client
 	standing int
+	day      time.Time      // on which the standing schedules come
+	strike   func() error   // of killed: what happens in the middle
+	servers  []*box.Process // of killed
 }
 
 func newScheduleShow(o *scheduleOptions, s *ddqServer, disk []*box.Process) (*scheduleShow, error) {
@@ -44,8 +47,12 @@ func (s *scheduleShow) play(ctx context.Context, part string, line *scheduleLine
 	switch part {
 	case partIdle:
 		return s.idle(ctx, line)
+	case partForecast:
+		return s.forecast(ctx, line)
 	case partHerd:
 		return s.herd(ctx, line)
+	case partKilled:
+		return s.killed(ctx, line)
 	}
 	return s.each(ctx, part, line)
 }
@@ -68,7 +75,7 @@ func (s *scheduleShow) putAll(ctx context.Context, n int, of func(i int) client.
 	if err := g.Wait(); err != nil {
 		return 0, fmt.Errorf("put: %w", err)
 	}
-	return round(float64(n)/time.Since(from).Seconds(), 0), nil
+	return result.Round(float64(n)/time.Since(from).Seconds(), 0), nil
 }
 
 // idle puts schedules that have nothing to do before next year, and weighs them.
@@ -81,15 +88,10 @@ func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
 	if err != nil {
 		return err
 	}
-	memory, payload, far := rss([]*box.Process{s.server.process}), make([]byte, idlePayload), time.Now().AddDate(1, 0, 0)
-	line.PutPerS, err = s.putAll(ctx, s.Standing, func(i int) client.Schedule {
-		start := far.Add(time.Duration(i%86_400) * time.Second)
-		return client.Schedule{Topic: "idle", Name: fmt.Sprintf(scheduleName, i), Every: 24 * time.Hour, Start: start, Task: client.Task{Payload: payload}}
-	})
-	if err != nil {
+	memory := rss([]*box.Process{s.server.process})
+	if line.PutPerS, err = s.stand(ctx); err != nil {
 		return err
 	}
-	s.standing += s.Standing
 	line.Schedules, line.Standing = s.Standing, s.standing
 	if err := pause(ctx, s.Settle); err != nil {
 		return err
@@ -98,9 +100,24 @@ func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
 	if err != nil {
 		return err
 	}
-	line.StoreBytes = round(float64(after-before)/float64(s.Standing), 1)
-	line.ServerBytes = round(float64(rss([]*box.Process{s.server.process})-memory)/float64(s.Standing), 1)
+	line.StoreBytes = result.Round(float64(after-before)/float64(s.Standing), 1)
+	line.ServerBytes = result.Round(float64(rss([]*box.Process{s.server.process})-memory)/float64(s.Standing), 1)
 	return s.window(ctx, line, s.For)
+}
+
+// stand puts the schedules that do nothing before a day of next year, evenly over that, and returns
+// how many a second.
+func (s *scheduleShow) stand(ctx context.Context) (perSecond float64, err error) {
+	payload := make([]byte, idlePayload)
+	s.day = time.Now().UTC().AddDate(1, 0, 0).Truncate(24 * time.Hour)
+	perSecond, err = s.putAll(ctx, s.Standing, func(i int) client.Schedule {
+		start := s.day.Add(time.Duration(i%86_400) * time.Second)
+		return client.Schedule{Topic: "idle", Name: fmt.Sprintf(scheduleName, i), Every: 24 * time.Hour, Start: start, Task: client.Task{Payload: payload}}
+	})
+	if err == nil {
+		s.standing = s.Standing
+	}
+	return perSecond, err
 }
 
 // window measures what server and store use over a time.
@@ -111,14 +128,14 @@ func (s *scheduleShow) window(ctx context.Context, line *scheduleLine, d time.Du
 		return err
 	}
 	took := time.Since(begun).Seconds()
-	line.ServerCPU, line.StoreCPU = round(100*(cpu(servers)-server)/took, 2), round(100*(cpu(s.disk)-store)/took, 2)
+	line.ServerCPU, line.StoreCPU = result.Round(100*(cpu(servers)-server)/took, 2), result.Round(100*(cpu(s.disk)-store)/took, 2)
 	return nil
 }
 
 // each plays schedules that come each second, evenly over it.
 func (s *scheduleShow) each(ctx context.Context, part string, line *scheduleLine) (err error) {
 	n := s.Made
-	if part == partSteady {
+	if part == partSteady || part == partKilled {
 		n = s.Rate
 	}
 	line.Schedules = n
@@ -132,8 +149,11 @@ func (s *scheduleShow) each(ctx context.Context, part string, line *scheduleLine
 			Topic: part, Name: fmt.Sprintf(scheduleName, i), Every: time.Second, End: end.Add(-time.Millisecond),
 			Start: begin.Add(time.Duration(i) * time.Second / time.Duration(n)).Truncate(time.Millisecond),
 		}
-		if part == partAllow {
+		switch part {
+		case partAllow:
 			sc.Overlap, sc.Untracked = client.OverlapAllow, true
+		case partKilled: // what is missed is made up for
+			sc.Overlap, sc.CatchUp = client.OverlapAllow, client.CatchUpAll
 		}
 		return sc
 	})
@@ -143,10 +163,17 @@ func (s *scheduleShow) each(ctx context.Context, part string, line *scheduleLine
 	if late := time.Since(begin); late > 0 {
 		fmt.Fprintf(s.Log, "schedules %s: put %v after the first were to run\n", part, late)
 	}
-	if err := errors.Join(pause(ctx, time.Until(begin)), s.window(ctx, line, time.Until(end))); err != nil {
+	if err := pause(ctx, time.Until(begin)); err != nil {
 		return err
 	}
-	line.RunsPerS = round(float64(books.came())/s.For.Seconds(), 1)
+	watch := s.window
+	if part == partKilled {
+		watch = s.struck
+	}
+	if err := watch(ctx, line, time.Until(end)); err != nil {
+		return err
+	}
+	line.RunsPerS = result.Round(float64(books.came())/s.For.Seconds(), 1)
 	return s.settle(ctx, part, n*int(s.For/time.Second), books, line)
 }
 
@@ -167,17 +194,21 @@ func (s *scheduleShow) herd(ctx context.Context, line *scheduleLine) (err error)
 		return err
 	}
 	err = s.settle(ctx, partHerd, s.Herd, books, line)
-	line.LastMS = round(float64(books.last.Sub(at).Microseconds())/1000, 1)
+	line.LastMS = result.Round(float64(books.last.Sub(at).Microseconds())/1000, 1)
 	return err
 }
 
 // work begins workers, and returns what stops them.
 func (s *scheduleShow) work(ctx context.Context, topic string, books *runBooks) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	cfg := sdk.Config{Topic: topic, Concurrency: 64, MaxInFlight: maxInFlight}
+	if s.strike != nil {
+		cfg.VisibilityTimeout = killedHold
+	}
 	var all sync.WaitGroup
 	for range s.Workers {
 		all.Go(func() {
-			w := sdk.New(s.client.Conn(), sdk.Config{Topic: topic, Concurrency: 64, MaxInFlight: maxInFlight}, sdk.HandlerFunc(func(_ context.Context, t sdk.Task) error {
+			w := sdk.New(s.client.Conn(), cfg, sdk.HandlerFunc(func(_ context.Context, t sdk.Task) error {
 				books.write(&t, time.Now())
 				return nil
 			}))

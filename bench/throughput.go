@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // How many tasks each mode takes by default: enough for a few seconds.
@@ -32,7 +34,7 @@ func (l *lab) throughput(ctx context.Context) error {
 	return nil
 }
 
-func (l *lab) throughputOf(ctx context.Context, mode string, n int) (Line, error) {
+func (l *lab) throughputOf(ctx context.Context, mode string, n int) (result.Line, error) {
 	line := l.line("throughput", n)
 	line.Mode = mode
 	warm := l.line("throughput", max(n/10, 1000))
@@ -52,7 +54,7 @@ func (l *lab) throughputOf(ctx context.Context, mode string, n int) (Line, error
 }
 
 // endToEnd runs producers and worker at once; CPU and memory are of this part.
-func (l *lab) endToEnd(ctx context.Context, mode string, line *Line) error {
+func (l *lab) endToEnd(ctx context.Context, mode string, line *result.Line) error {
 	m, n := l.maker(), line.Tasks
 	if err := l.host.expect(ctx, m.run, n); err != nil {
 		return err
@@ -66,16 +68,16 @@ func (l *lab) endToEnd(ctx context.Context, mode string, line *Line) error {
 	if err != nil {
 		return err
 	}
-	line.CPU, line.RSS = l.usage().minus(before), l.memory()
-	line.CPUPer100k = round(line.CPU.sum()/float64(n)*1e5, 3)
+	line.CPU, line.RSS = l.usage().Minus(before), l.memory()
+	line.CPUPer100k = result.Round(line.CPU.Sum()/float64(n)*1e5, 3)
 	whole := span{sent.from, time.Unix(0, max(r.LastAck, sent.to.UnixNano()))}
-	line.Seconds = round(whole.to.Sub(whole.from).Seconds(), 3)
-	line.EndToEndPerS = round(whole.rate(r.Tasks), 1)
+	line.Seconds = result.Round(whole.to.Sub(whole.from).Seconds(), 3)
+	line.EndToEndPerS = result.Round(whole.rate(r.Tasks), 1)
 	return settle(line, r, n)
 }
 
 // apart runs the producers first and the worker afterwards.
-func (l *lab) apart(ctx context.Context, mode string, line *Line) error {
+func (l *lab) apart(ctx context.Context, mode string, line *result.Line) error {
 	m, n := l.maker(), line.Tasks
 	if err := l.host.expect(ctx, m.run, n); err != nil {
 		return err
@@ -92,8 +94,8 @@ func (l *lab) apart(ctx context.Context, mode string, line *Line) error {
 	if err != nil {
 		return err
 	}
-	line.EnqueuePerS = round(sent.rate(n), 1)
-	line.ProcessPerS = round(span{from, time.Unix(0, r.LastAck)}.rate(r.Tasks), 1)
+	line.EnqueuePerS = result.Round(sent.rate(n), 1)
+	line.ProcessPerS = result.Round(span{from, time.Unix(0, r.LastAck)}.rate(r.Tasks), 1)
 	line.Duplicate += r.Duplicate
 	line.Repeat += r.Repeat
 	line.Lost += n - r.Tasks

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // trickleDelay is how long after its call a task of trickle is due: longer than a call
@@ -35,7 +37,7 @@ func (l *lab) trickle(ctx context.Context) error {
 	return l.host.pause(ctx)
 }
 
-func (l *lab) trickleAt(ctx context.Context, rate int) (Line, error) {
+func (l *lab) trickleAt(ctx context.Context, rate int) (result.Line, error) {
 	n := l.o.tasks(max(1, int(float64(rate)*l.o.For.Seconds())))
 	line, m := l.line("trickle", n), l.maker()
 	line.Mode, line.Rate = "single", rate
@@ -55,9 +57,9 @@ func (l *lab) trickleAt(ctx context.Context, rate int) (Line, error) {
 	if err != nil {
 		return line, err
 	}
-	line.CPU, line.RSS = l.usage().minus(before), l.memory()
-	line.CPUPer100k = round(line.CPU.sum()/float64(n)*1e5, 3)
-	line.EnqueuePerS, line.Seconds = round(sent.rate(n), 1), round(sent.to.Sub(sent.from).Seconds(), 3)
+	line.CPU, line.RSS = l.usage().Minus(before), l.memory()
+	line.CPUPer100k = result.Round(line.CPU.Sum()/float64(n)*1e5, 3)
+	line.EnqueuePerS, line.Seconds = result.Round(sent.rate(n), 1), result.Round(sent.to.Sub(sent.from).Seconds(), 3)
 	if wanted := time.Duration(n) * calls.every; sent.to.Sub(sent.from) > wanted+wanted/10+time.Second {
 		fmt.Fprintf(l.o.Log, "trickle: %.0f calls a second is what came, not the %d asked for\n", sent.rate(n), rate)
 	}

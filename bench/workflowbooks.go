@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // workflowBooks are the handlers of workflows that began and ended. It is safe for concurrent use.
@@ -158,8 +159,8 @@ func (b *workflowBooks) read(line *workflowLine, begun time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if took := b.last.Sub(begun).Seconds(); took > 0 {
-		line.Seconds = round(took, 3)
-		line.StepsPerS, line.WorkflowsPerS = round(float64(b.steps)/took, 1), round(float64(b.steps)/float64(b.shape.tasks)/took, 1)
+		line.Seconds = result.Round(took, 3)
+		line.StepsPerS, line.WorkflowsPerS = result.Round(float64(b.steps)/took, 1), result.Round(float64(b.steps)/float64(b.shape.tasks)/took, 1)
 	}
 	line.FirstMS, line.HopMS, line.WholeMS = lateness.Of(b.first), lateness.Of(b.hop), lateness.Of(b.whole)
 	line.Repeat, line.Redone, line.Untimely = b.repeat, b.redone, b.untimely

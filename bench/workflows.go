@@ -14,6 +14,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // workflowOptions say which workflows there are, and how many.
@@ -46,11 +47,11 @@ type workflowLine struct {
 	HopMS         lateness.Percentiles `json:"hop_ms"`   // from the end of the last handler that a step waited for to its own
 	WholeMS       lateness.Percentiles `json:"whole_ms"` // from the submit to the last handler
 
-	CPU         Roles   `json:"cpu_s"`
-	CPUPerStep  float64 `json:"cpu_us_per_step"`
-	CPUPerTask  float64 `json:"cpu_us_per_task,omitempty"` // of as many tasks that are no steps, by the same workers
-	StoreBytes  float64 `json:"store_bytes_per_workflow,omitempty"`
-	ServerBytes float64 `json:"server_bytes_per_workflow,omitempty"`
+	CPU         result.Roles `json:"cpu_s"`
+	CPUPerStep  float64      `json:"cpu_us_per_step"`
+	CPUPerTask  float64      `json:"cpu_us_per_task,omitempty"` // of as many tasks that are no steps, by the same workers
+	StoreBytes  float64      `json:"store_bytes_per_workflow,omitempty"`
+	ServerBytes float64      `json:"server_bytes_per_workflow,omitempty"`
 
 	Repeat     int    `json:"repeat"`      // handlers that began again, with a higher attempt: legal
 	Redone     int    `json:"redone"`      // that began again under one attempt, or for another task of one try
@@ -158,7 +159,7 @@ func (o *workflowOptions) run(ctx context.Context, emit func(*workflowLine) erro
 	}
 	defer func() { err = errors.Join(err, show.client.Close()) }()
 	for _, name := range o.Shapes {
-		line := &workflowLine{Shape: name, Store: o.Store, Machine: machine()}
+		line := &workflowLine{Shape: name, Store: o.Store, Machine: result.Machine()}
 		if err := show.play(ctx, o.shape(name), line); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

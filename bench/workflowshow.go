@@ -15,6 +15,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 const (
@@ -72,9 +73,9 @@ func (s *workflowShow) play(ctx context.Context, shape workflowShape, line *work
 	if err := s.submitAll(ctx, &shape, books); err != nil {
 		return err
 	}
-	line.CPU = s.usage().minus(before)
+	line.CPU = s.usage().Minus(before)
 	books.read(line, begun)
-	line.CPUPerStep = round(line.CPU.sum()/float64(books.ends())*1e6, 1)
+	line.CPUPerStep = result.Round(line.CPU.Sum()/float64(books.ends())*1e6, 1)
 	if err := s.count(ctx, &shape, line); err != nil || !shape.against {
 		return err
 	}
@@ -84,8 +85,8 @@ func (s *workflowShow) play(ctx context.Context, shape workflowShape, line *work
 }
 
 // usage is what every party used up to now.
-func (s *workflowShow) usage() Roles {
-	return Roles{box.OwnCPU(), cpu([]*box.Process{s.server.process}), cpu(s.disk)}
+func (s *workflowShow) usage() result.Roles {
+	return result.Roles{Client: box.OwnCPU(), Server: cpu([]*box.Process{s.server.process}), Store: cpu(s.disk)}
 }
 
 // work begins workers, and returns what stops them.
@@ -219,7 +220,7 @@ func (s *workflowShow) plain(ctx context.Context, n int) (perTask float64, err e
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	return round(s.usage().minus(before).sum()/float64(n)*1e6, 1), nil
+	return result.Round(s.usage().Minus(before).Sum()/float64(n)*1e6, 1), nil
 }
 
 // weigh submits workflows that wait, and says what each of them takes.
@@ -248,10 +249,10 @@ func (s *workflowShow) weigh(ctx context.Context, shape *workflowShape, line *wo
 		return err
 	}
 	line.Open = shape.workflows
-	line.Seconds = round(time.Since(begun).Seconds(), 3)
-	line.WorkflowsPerS = round(float64(shape.workflows)/time.Since(begun).Seconds(), 1)
+	line.Seconds = result.Round(time.Since(begun).Seconds(), 3)
+	line.WorkflowsPerS = result.Round(float64(shape.workflows)/time.Since(begun).Seconds(), 1)
 	after, err := weigh(ctx)
-	line.StoreBytes = round(float64(after-before)/float64(shape.workflows), 1)
-	line.ServerBytes = round(float64(rss(servers)-memory)/float64(shape.workflows), 1)
+	line.StoreBytes = result.Round(float64(after-before)/float64(shape.workflows), 1)
+	line.ServerBytes = result.Round(float64(rss(servers)-memory)/float64(shape.workflows), 1)
 	return errors.Join(err, ctx.Err())
 }

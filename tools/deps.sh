@@ -7,7 +7,7 @@
 #   deps.sh faults  ip and tc, mount, mkfs.ext4, and a C compiler
 #   deps.sh model   spin, and a C compiler
 #   deps.sh release ssh-keygen
-#   deps.sh peers   the servers that ddq is compared with: beanstalkd, PostgreSQL
+#   deps.sh peers   what ddq is compared with needs: beanstalkd, PostgreSQL, node with npm
 #
 # Tests start servers of their own. A service that a package would start or
 # enable is kept off; what was installed before is left as it is.
@@ -85,6 +85,8 @@ for job in "$@"; do
 	peers)
 		need beanstalkd beanstalkd
 		need_postgres
+		need node nodejs
+		need npm npm
 		;;
 	*)
 		echo "deps.sh: unknown job $job" >&2

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
 
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // asynqSystem is hibiken/asynq on a redis-server of its own with its
@@ -19,7 +22,7 @@ import (
 func asynqSystem(setup string) bench.System {
 	settings := asynqSettings{}
 	text := "checks for delayed tasks every 5s and for new ones every 1s when idle"
-	if setup == bench.SetupTuned {
+	if setup == result.SetupTuned {
 		settings = asynqSettings{delayed: 100 * time.Millisecond, idle: 100 * time.Millisecond, roundUp: true}
 		text = "checks for delayed tasks and, when idle, for new ones every 100ms; due times rounded up to the seconds that it cuts them to"
 	}
@@ -106,6 +109,51 @@ func (d *asynqDriver) Work(ctx context.Context, s bench.Session) error {
 	s.Ready()
 	<-ctx.Done()
 	srv.Shutdown()
+	return nil
+}
+
+// Periodic registers the schedules in a scheduler beside the server, as each process that is to
+// stand in for another one does. Tasks are unique for a second, so that the others make no second one
+// while it waits or runs. Handlers do not know the occurrence: it is the second in which the
+// scheduler makes the task.
+func (d *asynqDriver) Periodic(ctx context.Context, s *periodicSession) error {
+	begun := make(map[string]*atomic.Int64, s.schedules)
+	scheduler := asynq.NewScheduler(d.redis, &asynq.SchedulerOpts{
+		LogLevel:       asynq.ErrorLevel,
+		PreEnqueueFunc: func(t *asynq.Task, _ []asynq.Option) { begun[string(t.Payload())].Store(time.Now().Unix()) },
+		PostEnqueueFunc: func(t *asynq.TaskInfo, err error) {
+			if err == nil {
+				s.made(t.ID, time.Unix(begun[string(t.Payload)].Load(), 0))
+			}
+		},
+	})
+	for i := range s.schedules {
+		name := strconv.Itoa(i)
+		begun[name] = new(atomic.Int64)
+		if _, err := scheduler.Register("@every 1s", asynq.NewTask(asynqType, []byte(name)), asynq.Unique(time.Second)); err != nil {
+			return err
+		}
+	}
+	srv := asynq.NewServer(d.redis, asynq.Config{
+		Concurrency: s.concurrency, LogLevel: asynq.ErrorLevel,
+		DelayedTaskCheckInterval: d.settings.delayed, TaskCheckInterval: d.settings.idle,
+	})
+	err := srv.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+		retries, _ := asynq.GetRetryCount(ctx)
+		id, _ := asynq.GetTaskID(ctx)
+		s.ran(string(t.Payload()), id, retries+1, time.Time{})
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	defer srv.Shutdown()
+	if err := scheduler.Start(); err != nil {
+		return err
+	}
+	defer scheduler.Shutdown()
+	s.ready()
+	<-ctx.Done()
 	return nil
 }
 

@@ -10,12 +10,15 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 func main() {
@@ -27,15 +30,17 @@ func main() {
 	}
 }
 
-// systems are the peers by the names that --systems takes, in one setup. beanstalkd
-// has nothing to tune.
+// systems are the peers that work on tasks, in one setup. beanstalkd has nothing to tune.
 func systems(setup string) []bench.System {
 	peers := []bench.System{asynqSystem(setup), riverSystem(setup), natsSystem(setup)}
-	if setup == bench.SetupDefault {
+	if setup == result.SetupDefault {
 		peers = append(peers, beanstalkdSystem())
 	}
 	return peers
 }
+
+// everySystem are the names that --systems takes. Of BullMQ there are schedules only.
+var everySystem = []string{"ddq", "asynq", "river", "nats", "beanstalkd", "bullmq"}
 
 // plan is what one command line asks for.
 type plan struct {
@@ -46,12 +51,15 @@ type plan struct {
 	ddqBin    string
 	ddqStores []string
 
+	schedules    int
+	schedulesFor time.Duration
+
 	executable string // this program, which is also the worker
 }
 
 func newCommand() *cobra.Command {
 	var p plan
-	var r bench.Results
+	var r result.Results
 	cmd := &cobra.Command{
 		Use:           "peers",
 		Short:         "Run the workloads of ddq bench against other delay queues, side by side",
@@ -71,12 +79,17 @@ func newCommand() *cobra.Command {
 	p.options.Bind(cmd)
 	r.Bind(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&p.setups, "setups", []string{bench.SetupDefault, bench.SetupTuned}, "default: every setting as shipped; tuned: set by hand, ddq's workers by --workers and --in-flight")
-	f.StringSliceVar(&p.systems, "systems", []string{"ddq", "asynq", "river", "nats", "beanstalkd"}, "what to measure")
-	f.StringSliceVar(&p.workloads, "workloads", []string{"throughput", "lateness", "herd", "trickle"}, "what to run")
+	f.StringSliceVar(&p.setups, "setups", []string{result.SetupDefault, result.SetupTuned}, "default: every setting as shipped; tuned: set by hand, ddq's workers by --workers and --in-flight")
+	f.StringSliceVar(&p.systems, "systems", everySystem, "what to measure")
+	f.StringSliceVar(&p.workloads, "workloads", []string{"throughput", "lateness", "herd", "trickle", result.WorkloadSchedules}, "what to run")
+	f.IntVar(&p.schedules, "schedules", 1000, "schedules of each second, in schedules")
+	f.DurationVar(&p.schedulesFor, "schedules-for", time.Minute, "how long they are measured; a process is killed in the middle")
 	f.StringVar(&p.ddqBin, "ddq-bin", "ddq", "ddq binary")
 	f.StringSliceVar(&p.ddqStores, "ddq-stores", []string{"redis-everysec", "embedded"}, "stores to run ddq on")
-	cmd.AddCommand(workerCommand(bench.SetupDefault), workerCommand(bench.SetupTuned), natsServerCommand())
+	for _, setup := range []string{result.SetupDefault, result.SetupTuned} {
+		cmd.AddCommand(workerCommand(setup), periodicCommand(setup))
+	}
+	cmd.AddCommand(natsServerCommand())
 	return cmd
 }
 
@@ -91,27 +104,25 @@ func workerName(setup string) string { return "worker-" + setup }
 
 func (p plan) validate() error {
 	for _, setup := range p.setups {
-		if setup != bench.SetupDefault && setup != bench.SetupTuned {
-			return fmt.Errorf("--setups has %q, want %s, %s or both", setup, bench.SetupDefault, bench.SetupTuned)
+		if setup != result.SetupDefault && setup != result.SetupTuned {
+			return fmt.Errorf("--setups has %q, want %s, %s or both", setup, result.SetupDefault, result.SetupTuned)
 		}
 	}
 	for _, name := range p.systems {
-		if name != "ddq" && !has(bench.SetupDefault, name) {
-			return fmt.Errorf("no system is called %q, want some of ddq, asynq, river, nats, beanstalkd", name)
+		if !slices.Contains(everySystem, name) {
+			return fmt.Errorf("no system is called %q, want some of %s", name, strings.Join(everySystem, ", "))
 		}
 	}
+	if p.schedules < 1 || p.schedulesFor < 2*time.Second {
+		return errors.New("--schedules must be at least 1, and --schedules-for 2s")
+	}
 	return p.options.Validate()
-}
-
-// has says whether a setup has a peer of this name.
-func has(setup, name string) bool {
-	return slices.ContainsFunc(systems(setup), func(s bench.System) bool { return s.Name == name })
 }
 
 // run plays every workload on every system, with default settings first. A system
 // whose program is missing is skipped with a line that says so; another failure does
 // not keep the rest from running.
-func (p plan) run(ctx context.Context, emit func(bench.Line) error) error {
+func (p plan) run(ctx context.Context, emit func(result.Line) error) error {
 	var failed []error
 	for _, setup := range p.setups {
 		for _, workload := range p.workloads {
@@ -132,18 +143,21 @@ func (p plan) run(ctx context.Context, emit func(bench.Line) error) error {
 }
 
 // play plays one workload on one system, which is left out where it has no such setup.
-func (p plan) play(ctx context.Context, setup, name, workload string, emit func(bench.Line) error) error {
+func (p plan) play(ctx context.Context, setup, name, workload string, emit func(result.Line) error) error {
 	o := p.options
 	o.Worker = []string{p.executable, workerName(setup)}
-	if setup == bench.SetupDefault {
+	if setup == result.SetupDefault {
 		o.Workers, o.InFlight = 1, 0
 	}
-	labelled := func(l bench.Line) error {
+	labelled := func(l result.Line) error {
 		l.Setup = setup
-		if name == "ddq" {
+		if name == "ddq" && workload != result.WorkloadSchedules {
 			l.Settings = ddqSettings(o)
 		}
 		return emit(l)
+	}
+	if workload == result.WorkloadSchedules {
+		return p.playSchedules(ctx, setup, name, labelled)
 	}
 	if name == "ddq" {
 		return p.playDDQ(ctx, o, workload, labelled)

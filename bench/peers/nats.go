@@ -17,13 +17,14 @@ import (
 
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // natsSystem is NATS JetStream with message schedules on a file stream; its
 // server is the library's own, in a process of its own.
 func natsSystem(setup string) bench.System {
 	limits := natsLimits{}
-	if setup == bench.SetupTuned {
+	if setup == result.SetupTuned {
 		limits = natsLimits{publishes: 10_000, pull: 5_000, unacked: 10_000}
 	}
 	return bench.System{

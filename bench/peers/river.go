@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/result"
 )
 
 // riverSystem is riverqueue/river on a PostgreSQL of its own. Its client runs
@@ -21,7 +23,7 @@ import (
 func riverSystem(setup string) bench.System {
 	fetches, most := riverFetches{}, 20_000 // at 640 a second
 	text := "fetches every 100ms to 1s"
-	if setup == bench.SetupTuned {
+	if setup == result.SetupTuned {
 		most = 0
 		fetches = riverFetches{cooldown: 2 * time.Millisecond, poll: 20 * time.Millisecond}
 		text = "fetches every 2 to 20ms as in its own benchmark"
@@ -154,6 +156,61 @@ func (d *riverDriver) Work(ctx context.Context, s bench.Session) error {
 		return err
 	}
 	s.Ready()
+	<-ctx.Done()
+	return client.Stop(context.WithoutCancel(ctx))
+}
+
+// periodicArgs name the schedule of a run.
+type periodicArgs struct {
+	Schedule string `json:"schedule"`
+}
+
+// Kind names the job.
+func (periodicArgs) Kind() string { return "periodic" }
+
+// everySecond are the whole seconds.
+type everySecond struct{}
+
+// Next is the whole second behind a time.
+func (everySecond) Next(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
+
+// periodicWorker tells that handlers began.
+type periodicWorker struct {
+	river.WorkerDefaults[periodicArgs]
+	session *periodicSession
+}
+
+// Work is River's handler.
+func (w *periodicWorker) Work(_ context.Context, job *river.Job[periodicArgs]) error {
+	w.session.ran(job.Args.Schedule, strconv.FormatInt(job.ID, 10), job.Attempt, job.ScheduledAt.Truncate(time.Second))
+	return nil
+}
+
+// Periodic has the schedules in the configuration, of which the leader among the clients makes the
+// jobs.
+func (d *riverDriver) Periodic(ctx context.Context, s *periodicSession) error {
+	jobs := make([]*river.PeriodicJob, s.schedules)
+	for i := range jobs {
+		args := periodicArgs{strconv.Itoa(i)}
+		jobs[i] = river.NewPeriodicJob(everySecond{}, func() (river.JobArgs, *river.InsertOpts) { return args, nil }, nil)
+	}
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &periodicWorker{session: s})
+	client, err := river.NewClient(riverpgxv5.New(d.pool), &river.Config{
+		Logger:            quiet(),
+		Workers:           workers,
+		PeriodicJobs:      jobs,
+		FetchCooldown:     d.fetches.cooldown,
+		FetchPollInterval: d.fetches.poll,
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.concurrency}},
+	})
+	if err != nil {
+		return err
+	}
+	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	s.ready()
 	<-ctx.Done()
 	return client.Stop(context.WithoutCancel(ctx))
 }

@@ -31,7 +31,7 @@ var largeOnPurpose = map[string]string{
 	"api/client.Schedule": "mirrors the wire",
 	"api/client.Snapshot": "mirrors the wire",
 	"bench/ledger.Event":  "the record of ledgers",
-	"bench.Line":          "a row of results",
+	"bench/result.Line":   "a row of results",
 }
 
 // sizes are those of the packages, structs and types of the repository.

@@ -1,4 +1,4 @@
-package bench
+package result
 
 import (
 	"encoding/json"
@@ -17,6 +17,13 @@ func WriteJSON(w io.Writer, l Line) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(l)
 }
+
+// WorkloadSchedules is of lines whose tasks are occurrences of schedules: those without a run are
+// lost, and those with two are duplicates.
+const WorkloadSchedules = "schedules"
+
+// workloads are in the order in which their tables are written.
+var workloads = []string{"throughput", "lateness", "herd", "trickle", "backlog", "restart", "in-flight", "policies", WorkloadSchedules}
 
 // WriteTables writes a table for each workload, systems side by side: first with
 // default settings, then tuned, where both were measured. A column in which no row
@@ -57,6 +64,7 @@ var columns = []column{
 	{"store", func(l Line) string { return l.Store }},
 	{"mode", func(l Line) string { return l.Mode }},
 	{"in flight", func(l Line) string { return l.InFlight }},
+	{"policies", func(l Line) string { return l.Policies }},
 	{"tasks", func(l Line) string { return strconv.Itoa(l.Tasks) }},
 	{"rate/s", func(l Line) string { return number(float64(l.Rate), 0) }},
 	{"backlog", func(l Line) string { return strconv.Itoa(l.Backlog) }},
@@ -78,6 +86,8 @@ var columns = []column{
 	{"server B/task", func(l Line) string { return number(l.ServerBytes, 0) }},
 	{"cpu s client+server+store", func(l Line) string { return roles(l.CPU, 2) }},
 	{"cpu s/100k", func(l Line) string { return number(l.CPUPer100k, 2) }},
+	{"rate of none", func(l Line) string { return number(l.RateOfPlain, 2) }},
+	{"cpu of none", func(l Line) string { return roles(l.CPUOfPlain, 2) }},
 	{"rss MB", func(l Line) string { return roles(l.RSS, 0) }},
 }
 
@@ -126,7 +136,11 @@ func writeNotes(w io.Writer, lines []Line) error {
 		if l.Settings != "" {
 			note += ": " + l.Settings
 		}
-		for _, s := range []string{note, fmt.Sprintf("payload %d B, concurrency %d, producers %d", l.Payload, l.Concurrency, l.Producers), l.Machine} {
+		load := fmt.Sprintf("payload %d B, concurrency %d, producers %d", l.Payload, l.Concurrency, l.Producers)
+		if l.Workload == WorkloadSchedules {
+			load = fmt.Sprintf("schedules: concurrency %d", l.Concurrency)
+		}
+		for _, s := range []string{note, load, l.Machine} {
 			if said[s] {
 				continue
 			}
@@ -148,7 +162,7 @@ func number(x float64, digits int) string {
 }
 
 func roles(r Roles, digits int) string {
-	if r.sum() == 0 {
+	if r.Sum() == 0 {
 		return ""
 	}
 	part := func(x float64) string { return strconv.FormatFloat(x, 'f', digits, 64) }

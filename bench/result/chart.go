@@ -1,4 +1,4 @@
-package bench
+package result
 
 import (
 	"errors"
@@ -56,11 +56,11 @@ var palette = []color.Color{
 
 // curve is the distribution of a line, a point for each of its percentiles.
 func curve(l Line) plotter.XYs {
-	if l.late == nil {
+	if l.Late == nil {
 		return nil
 	}
 	var points plotter.XYs
-	for _, b := range l.late.CumulativeDistributionWithTicks(8) {
+	for _, b := range l.Late.CumulativeDistributionWithTicks(8) {
 		if b.Quantile >= 100 {
 			continue // infinitely far to the right
 		}

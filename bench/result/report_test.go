@@ -1,4 +1,4 @@
-package bench
+package result
 
 import (
 	"bytes"
@@ -104,9 +104,9 @@ func TestChartDrawsEveryDistribution(t *testing.T) {
 	}
 	var lines []Line
 	for _, system := range []string{"first", "second"} {
-		l := Line{System: system, Workload: "lateness", late: lateness.New()}
+		l := Line{System: system, Workload: "lateness", Late: lateness.New()}
 		for us := range int64(2000) {
-			if err := l.late.RecordValue(us + 1); err != nil {
+			if err := l.Late.RecordValue(us + 1); err != nil {
 				t.Fatal(err)
 			}
 		}

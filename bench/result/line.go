@@ -1,4 +1,4 @@
-package bench
+package result
 
 import (
 	"fmt"
@@ -25,6 +25,7 @@ type Line struct {
 	Setup       string `json:"setup,omitempty"`     // default or tuned settings, where both are measured
 	Settings    string `json:"settings,omitempty"`  // apart from the system's defaults
 	InFlight    string `json:"in_flight,omitempty"` // of each worker, where settings are compared
+	Policies    string `json:"policies,omitempty"`  // that tasks use, where these are compared
 	Seed        int64  `json:"seed"`
 	Tasks       int    `json:"tasks"`
 	Payload     int    `json:"payload"`
@@ -45,13 +46,15 @@ type Line struct {
 	CPU          Roles                `json:"cpu_s"`
 	CPUPer100k   float64              `json:"cpu_s_per_100k"`
 	RSS          Roles                `json:"rss_mb"`
+	RateOfPlain  float64              `json:"rate_of_plain,omitempty"` // end to end, in parts of what it is without policies
+	CPUOfPlain   Roles                `json:"cpu_of_plain,omitzero"`   // the same of each party's processor
 	StoreBytes   float64              `json:"store_bytes_per_task"`
 	ServerBytes  float64              `json:"server_bytes_per_task"`
 	FirstMS      float64              `json:"first_ms"`
 	LastMS       float64              `json:"last_ms"`
 	Machine      string               `json:"machine"`
 
-	late *hdrhistogram.Histogram // for the chart; nil when read from JSON
+	Late *hdrhistogram.Histogram `json:"-"` // for the chart; nil when read from JSON
 }
 
 // The setups of a Line.
@@ -69,10 +72,12 @@ type Roles struct {
 	Store  float64 `json:"store"`
 }
 
-func (r Roles) sum() float64 { return r.Client + r.Server + r.Store }
+// Sum is that of all parties.
+func (r Roles) Sum() float64 { return r.Client + r.Server + r.Store }
 
-func (r Roles) minus(o Roles) Roles {
-	return Roles{round(r.Client-o.Client, 3), round(r.Server-o.Server, 3), round(r.Store-o.Store, 3)}
+// Minus is what was added since another one.
+func (r Roles) Minus(o Roles) Roles {
+	return Roles{Round(r.Client-o.Client, 3), Round(r.Server-o.Server, 3), Round(r.Store-o.Store, 3)}
 }
 
 // Violation is what the run broke of ddq's promises, nil when nothing.
@@ -83,14 +88,27 @@ func (l Line) Violation() error {
 	return fmt.Errorf("%s %s: %d lost, %d early, %d duplicate", l.System, l.Workload, l.Lost, l.Early, l.Duplicate)
 }
 
-// round keeps figures readable: what is cut is far below what can be measured.
-func round(x float64, digits int) float64 {
+// Against sets what a line comes to in parts of another one.
+func (l Line) Against(plain *Line) Line {
+	part := func(of, in float64) float64 {
+		if in == 0 {
+			return 0
+		}
+		return Round(of/in, 3)
+	}
+	l.RateOfPlain = part(l.EndToEndPerS, plain.EndToEndPerS)
+	l.CPUOfPlain = Roles{part(l.CPU.Client, plain.CPU.Client), part(l.CPU.Server, plain.CPU.Server), part(l.CPU.Store, plain.CPU.Store)}
+	return l
+}
+
+// Round keeps figures readable: what is cut is far below what can be measured.
+func Round(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(x*scale) / scale
 }
 
-// machine says what the figures were made on.
-func machine() string {
+// Machine says what the figures were made on.
+func Machine() string {
 	model := "unknown CPU"
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
