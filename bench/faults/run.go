@@ -49,7 +49,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 			system: stand.Config{Store: o.Store, Nodes: max(o.Nodes, f.Nodes), Network: f.Network},
 			mix:    plan.UsualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
 			concurrency: 32, work: o.Work, maxRetries: 4, shards: 8,
-			schedules: 60, recipients: 300, workflows: 48, crowd: o.Crowd,
+			schedules: 60, recipients: plan.AudienceSize(), workflows: 48, crowd: o.Crowd,
 		},
 	}
 	if len(f.Allow) > 0 && !o.UndoneWorkflows {

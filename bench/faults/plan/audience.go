@@ -16,6 +16,9 @@ const (
 	Spread         = "faults-spread"
 )
 
+// SpreadRate is how many tasks a second come of the runs through the audience of a round.
+const SpreadRate = 500
+
 // A run goes through the audience every RunEvery, from the second behind the start of the plan on,
 // and takes RunWindow: some are open at a time.
 const (
@@ -29,6 +32,9 @@ func zones() []string { return []string{"UTC", "Europe/Berlin", "America/New_Yor
 
 // Away is a time zone.
 const Away = "Pacific/Auckland"
+
+// AudienceSize is how many recipients there are, each of whom has a task of every run.
+func AudienceSize() int { return SpreadRate * int(RunEvery/time.Second) }
 
 // Recipient is one of the audience of the plan, to whom at most one thing happens.
 type Recipient struct {

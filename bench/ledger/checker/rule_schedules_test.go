@@ -216,6 +216,16 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.runOf(2000)
 			p.stands(3000, skips(1600, 3, skipOverlap))
 		}, verdict.Unreasonable},
+		{"one of them after an end that was told while a node was away", func(p *tape) {
+			p.diaryOf(every200())
+			p.begun(1000)
+			p.at(1400).put(ledger.Event{Kind: ledger.Fault, Fault: "kill", Topic: "-", Task: "-"})
+			p.at(1450).ended(1000)
+			p.at(1500).put(ledger.Event{Kind: ledger.Healed, Fault: "kill", Topic: "-", Task: "-"})
+			p.runOf(1800)
+			p.runOf(2000)
+			p.stands(3000, skips(1600, 3, skipOverlap))
+		}, ""},
 		{"missed within its grace", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1200); at <= 2000; at += 200 {

@@ -77,7 +77,7 @@ func (s *schedule) name() {
 // a worker has in hand just before its time is left alone by an edit.
 func (s *schedule) mayName(i int, at int64) bool {
 	from, to := s.clock.Bounds(at)
-	if to < s.puts[i].Mono {
+	if to+behindStore < s.puts[i].Mono {
 		return false
 	}
 	for _, later := range s.puts[i+1:] {
@@ -87,6 +87,10 @@ func (s *schedule) mayName(i int, at int64) bool {
 	}
 	return true
 }
+
+// behindStore is how far the clock of a node may be behind that of its store, ns: it counts a put from
+// then on. The machine may be busy.
+const behindStore = 100 * millisecond
 
 // mustName reports whether put i counted at an occurrence for certain.
 func (s *schedule) mustName(i int, at int64) bool {
@@ -214,15 +218,33 @@ func (s *schedule) mayBeOpen(before, from, to int64) bool {
 			return true // nobody saw how it went
 		}
 		for _, run := range m.seen {
-			if run.overBy() >= from {
+			if s.heardBy(run) >= from {
 				return true
 			}
 		}
 	}
 	return slices.ContainsFunc(s.runs, func(run *story) bool {
-		return s.others[run.id] && run.overBy() >= from && s.clock.Reached(run.occurrence) <= to
+		return s.others[run.id] && s.heardBy(run) >= from && s.clock.Reached(run.occurrence) <= to
 	}) ||
 		slices.ContainsFunc(s.triggers, func(o *op) bool { return o.may() && o.Mono < to && (o.answer == nil || o.answer.ID == "") })
+}
+
+// heardBy is the moment by which the schedule heard that a run was over; never when nobody knows.
+// One that moves to another shard hears of it when the owners of both are there: where something was
+// broken as the run ended, that is when all has settled.
+func (s *schedule) heardBy(run *story) int64 {
+	over := run.overBy()
+	by := over
+	for _, f := range s.faults {
+		switch {
+		case f.from > over || f.to != never && f.to+effective.Nanoseconds() < over:
+		case f.to == never:
+			return never
+		default:
+			by = max(by, f.to+effective.Nanoseconds())
+		}
+	}
+	return by
 }
 
 // overBy is the moment by which the run was over; never when nobody knows.
