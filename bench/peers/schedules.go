@@ -55,6 +55,9 @@ func (p *plan) withSchedules(setup string) (all []periodicSystem) {
 // on. One of them is killed in the middle, and stays dead.
 func (p *plan) playSchedules(ctx context.Context, setup, name string, emit func(result.Line) error) (err error) {
 	if name == "ddq" {
+		if setup != result.SetupDefault { // there is nothing to tune
+			return nil
+		}
 		return p.playSchedulesOfDDQ(ctx, emit)
 	}
 	all := p.withSchedules(setup)
