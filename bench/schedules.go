@@ -176,8 +176,8 @@ func (o *scheduleOptions) run(ctx context.Context, emit func(*scheduleLine) erro
 		return err
 	}
 	for _, part := range o.Parts {
-		if part == partKilled && o.Store == "memory" {
-			fmt.Fprintf(o.Log, "schedules %s: skipped: the store in memory keeps nothing over a kill\n", part)
+		if part == partKilled && (o.Store == "memory" || strings.Contains(o.Store, "://")) {
+			fmt.Fprintf(o.Log, "schedules %s: skipped: it needs a store of its own that keeps something over a kill\n", part)
 			continue
 		}
 		line := &scheduleLine{Part: part, Store: o.Store, Version: about.Version, Standing: show.standing, Machine: result.Machine()}
