@@ -7,8 +7,8 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/api/service/steps"
+	"github.com/ddq-io/ddq/api/service/undeliverable"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -19,7 +19,7 @@ type DeadLetters struct {
 	store  taskStore
 	limits *limits
 	look   *lookup
-	refuse *refusedTasks
+	unsent *undeliverable.Tasks
 	steps  *steps.Steps
 }
 
@@ -27,7 +27,7 @@ type DeadLetters struct {
 func (s *DeadLetters) List(ctx context.Context, topic string, f DeadFilter, size int, token string) (tasks []Found, next string, err error) {
 	return s.look.walk(ctx, topic, []store.Kind{store.KindDead}, size, token, f.matches,
 		func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
-			return s.refuse.list(ctx, shard, cursor, limit, func(cursor string, limit int) ([]store.Snapshot, string, error) {
+			return s.unsent.List(ctx, shard, cursor, limit, func(cursor string, limit int) ([]store.Snapshot, string, error) {
 				return s.store.List(ctx, shard, kind, cursor, limit)
 			})
 		})
@@ -63,7 +63,7 @@ func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f
 		done.Skipped += int64(len(ids) - len(left))
 		return left, err
 	}
-	done.Count, done.Missing, err = s.each(ctx, ref, ids, f, keep, (*sent.Refused).Again, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+	done.Count, done.Missing, err = s.each(ctx, ref, ids, f, keep, undeliverable.Again, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		statuses := make([]store.Status, len(results))
 		for i, r := range results {
@@ -96,7 +96,7 @@ func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f 
 		return 0, nil, e
 	}
 	all := func(_ store.Shard, ids []string) ([]string, *problem.Error) { return ids, nil }
-	return s.each(ctx, ref, ids, f, all, forget, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+	return s.each(ctx, ref, ids, f, all, undeliverable.Forget, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		_, results, err := s.store.RemoveDead(ctx, shard, ids)
 		return results, err
 	})
@@ -122,19 +122,19 @@ func (s *DeadLetters) open(ctx context.Context, topic string, ids []string) (*ac
 	return s.node.Topics().Open(ctx, topic, false)
 }
 
-func (s *DeadLetters) each(ctx context.Context, ref *actors.Topic, ids []string, f DeadFilter, keep chosen, again refusedAction, act deadAction) (n int64, missing []string, err error) {
+func (s *DeadLetters) each(ctx context.Context, ref *actors.Topic, ids []string, f DeadFilter, keep chosen, again undeliverable.Action, act deadAction) (n int64, missing []string, err error) {
 	if len(ids) > 0 {
 		n, missing, err = actOn(ref, ids, act)
 		if err != nil {
 			return n, missing, err
 		}
-		more, missing, err := s.refuse.act(ctx, ref, missing, again)
+		more, missing, err := s.unsent.Act(ctx, ref, missing, again)
 		return n + more, missing, err
 	}
 	if n, err = s.actOnMatches(ctx, ref, f, keep, act); err != nil {
 		return n, nil, err
 	}
-	more, err := s.refuse.actOnMatches(ctx, ref, f, again)
+	more, err := s.unsent.ActOnMatches(ctx, ref, f.matches, again)
 	return n + more, nil, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/forecasts"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/steps"
+	"github.com/ddq-io/ddq/api/service/undeliverable"
 	"github.com/ddq-io/ddq/api/service/watches"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
@@ -62,7 +63,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},
 		Bulk:        &BulkEditor{node, st, limits, look, reads, of},
-		DeadLetters: &DeadLetters{node, st, limits, look, &refusedTasks{node, node.Cells()}, of},
+		DeadLetters: &DeadLetters{node, st, limits, look, undeliverable.New(node), of},
 		Topics:      &Topics{node, st, node.Cells(), users, limits, look, indexNow, of},
 		Watches:     watches.New(node, st, limits),
 		Delivery:    &Delivery{node, tasks, limits},

@@ -1,4 +1,4 @@
-package service
+package undeliverable
 
 import (
 	"context"
@@ -13,12 +13,14 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// refusedTasks are the tasks that acks enqueued and that could not be delivered. They are shown
-// with the dead letters of the topic of the ack, in whose shards cells keep them.
-type refusedTasks struct {
+// Tasks are those that could not be delivered.
+type Tasks struct {
 	node  *actors.Node
 	cells store.Cells // nil: the store keeps none
 }
+
+// New returns those of a node's store.
+func New(node *actors.Node) *Tasks { return &Tasks{node, node.Cells()} }
 
 // snapshot shows one as a dead letter.
 func snapshot(r *sent.Refused) store.Snapshot {
@@ -30,8 +32,9 @@ func snapshot(r *sent.Refused) store.Snapshot {
 // The positions of a listing of dead letters in a shard: first among those that were refused.
 const inRefused, inDead = "r", "d"
 
-// list is a lister of those of a shard, and of its dead letters behind them.
-func (s *refusedTasks) list(ctx context.Context, shard store.Shard, cursor string, limit int, dead func(cursor string, limit int) ([]store.Snapshot, string, error)) ([]store.Snapshot, string, error) {
+// List returns those of a shard, and its dead letters behind them: a page, and the cursor of the
+// next one, empty at the end.
+func (s *Tasks) List(ctx context.Context, shard store.Shard, cursor string, limit int, dead func(cursor string, limit int) ([]store.Snapshot, string, error)) ([]store.Snapshot, string, error) {
 	rest, refused := strings.CutPrefix(cursor, inRefused)
 	var page []store.Snapshot
 	if s.cells != nil && (cursor == "" || refused) {
@@ -70,7 +73,7 @@ func parseWake(text string) (store.Wake, error) {
 }
 
 // read returns what is in cells; those that cannot be read are left out.
-func (s *refusedTasks) read(cells []store.Cell) (page []store.Snapshot) {
+func (s *Tasks) read(cells []store.Cell) (page []store.Snapshot) {
 	for _, c := range cells {
 		r, err := sent.FromCell(c)
 		if err != nil {
@@ -82,14 +85,18 @@ func (s *refusedTasks) read(cells []store.Cell) (page []store.Snapshot) {
 	return page
 }
 
-// refusedAction is what is done with one: sent again, or forgotten.
-type refusedAction func(*sent.Refused) (store.Commit, error)
+// Action is what is done with one.
+type Action func(*sent.Refused) (store.Commit, error)
 
-func forget(r *sent.Refused) (store.Commit, error) { return r.Forget(), nil }
+// Again sends one once more.
+func Again(r *sent.Refused) (store.Commit, error) { return r.Again() }
 
-// act applies do to the refused tasks with these ids, in whichever shard each is, and returns
+// Forget deletes one.
+func Forget(r *sent.Refused) (store.Commit, error) { return r.Forget(), nil }
+
+// Act applies do to the tasks with these ids, in whichever shard each is, and returns
 // how many there were, and the ids that none has.
-func (s *refusedTasks) act(ctx context.Context, ref *actors.Topic, ids []string, do refusedAction) (n int64, missing []string, err error) {
+func (s *Tasks) Act(ctx context.Context, ref *actors.Topic, ids []string, do Action) (n int64, missing []string, err error) {
 	if s.cells == nil || len(ids) == 0 {
 		return 0, ids, nil
 	}
@@ -124,9 +131,9 @@ func (s *refusedTasks) act(ctx context.Context, ref *actors.Topic, ids []string,
 	return n, missing, nil
 }
 
-// actOnMatches applies do to the refused tasks that a filter matches.
-func (s *refusedTasks) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFilter, do refusedAction) (n int64, err error) {
-	if s.cells == nil || f.Reason != store.ReasonNone && f.Reason != store.ReasonUndeliverable {
+// ActOnMatches applies do to the tasks of a topic that match, and returns how many there were.
+func (s *Tasks) ActOnMatches(ctx context.Context, ref *actors.Topic, matches func(*store.Snapshot) bool, do Action) (n int64, err error) {
+	if s.cells == nil {
 		return 0, nil
 	}
 	for _, shard := range place.Shards(ref.Config()) {
@@ -140,7 +147,7 @@ func (s *refusedTasks) actOnMatches(ctx context.Context, ref *actors.Topic, f De
 			}
 			for _, c := range cells {
 				after = store.Wake{At: c.Listed, ID: c.ID}
-				if page := s.read([]store.Cell{c}); len(page) == 0 || !f.matches(&page[0]) {
+				if page := s.read([]store.Cell{c}); len(page) == 0 || !matches(&page[0]) {
 					continue
 				}
 				done, err := s.actOn(ctx, ref, shard, c, do)
@@ -157,7 +164,7 @@ func (s *refusedTasks) actOnMatches(ctx context.Context, ref *actors.Topic, f De
 }
 
 // actOn applies do to one, unless somebody else was faster.
-func (s *refusedTasks) actOn(ctx context.Context, ref *actors.Topic, shard store.Shard, c store.Cell, do refusedAction) (bool, error) {
+func (s *Tasks) actOn(ctx context.Context, ref *actors.Topic, shard store.Shard, c store.Cell, do Action) (bool, error) {
 	if c.Version == 0 {
 		return false, nil
 	}
