@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -148,6 +149,24 @@ func (s *Topics) topicOf(ctx context.Context, name string, create bool) (*store.
 		return nil, err
 	}
 	return ref.Config(), nil
+}
+
+// storedTopic returns what the store says of a topic, with a generation of shards that it has forgotten
+// and that will be put back.
+func (s *Topics) storedTopic(ctx context.Context, name string) (*store.Topic, *problem.Error) {
+	t, err := s.rt.Store.GetTopic(ctx, name)
+	switch {
+	case errors.Is(err, store.ErrTopicNotFound):
+		return nil, problem.NoTopic(name)
+	case err != nil:
+		return nil, problem.FromStore(err)
+	}
+	if ref, open := s.Opened(name); open {
+		if again, undone := restored(ref.Config(), &t); undone {
+			return &again, nil
+		}
+	}
+	return &t, nil
 }
 
 // heardParcels tells a shard that its in-box got parcels. It does not wait.

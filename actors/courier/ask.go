@@ -18,7 +18,7 @@ const asksAtATime = 500
 // that waits in the out-box is taken back. Asking twice does no harm, so there is no tally of it.
 // arrived are the parcels of which it is known that they have.
 func (r *round) askAll(ctx context.Context, topic string, asks []store.Parcel, arrived []int64) (done []int64, err error) {
-	t, e := r.TopicOf(ctx, topic, false)
+	t, e := r.Stored(ctx, topic)
 	switch {
 	case e != nil && isGone(e):
 		return nil, r.askInVain(ctx, asks)

@@ -23,7 +23,8 @@ type Courier struct {
 	Store   store.Cells
 	Tasks   Tasks
 	Counts  func(ctx context.Context, shards []store.Shard) ([]store.Stats, error)  // of any number of shards
-	TopicOf TopicOf                                                                 // as it is now
+	TopicOf TopicOf                                                                 // as the node knows it
+	Stored  StoredTopic                                                             // as the store has it
 	Resolve func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
 	Now     func() store.Millis                                                     // by the shard's clock
 	Log     *slog.Logger
@@ -31,6 +32,11 @@ type Courier struct {
 
 // TopicOf returns what a topic is. With create it is made where enqueues do that.
 type TopicOf func(ctx context.Context, name string, create bool) (*store.Topic, *problem.Error)
+
+// StoredTopic returns what the store says of a topic. The node may not know yet that it has other shards:
+// whoever is added to one of before is refused there, but what looks for something that is in one of
+// those would not find it.
+type StoredTopic func(ctx context.Context, name string) (*store.Topic, *problem.Error)
 
 // Tasks is the role of the store for tasks where others of their keys may be.
 type Tasks interface {

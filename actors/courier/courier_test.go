@@ -44,7 +44,8 @@ type rig struct {
 	*Courier
 	db     *flaky
 	fence  store.Fence
-	topics map[string]*store.Topic
+	topics map[string]*store.Topic // as the node knows them
+	stored map[string]*store.Topic // those that it knows otherwise
 }
 
 func inBubble(t *testing.T, test func(r *rig)) {
@@ -69,6 +70,14 @@ func inBubble(t *testing.T, test func(r *rig)) {
 			TopicOf: func(_ context.Context, name string, _ bool) (*store.Topic, *problem.Error) {
 				if topic := r.topics[name]; topic != nil {
 					return topic, nil
+				}
+				return nil, problem.NoTopic(name)
+			},
+			Stored: func(_ context.Context, name string) (*store.Topic, *problem.Error) {
+				for _, known := range []map[string]*store.Topic{r.stored, r.topics} {
+					if topic := known[name]; topic != nil {
+						return topic, nil
+					}
 				}
 				return nil, problem.NoTopic(name)
 			},

@@ -16,7 +16,7 @@ const endsAtATime = 1000
 // bringHome delivers the ends of tasks to the workflows of a topic, each once: the shard of a workflow
 // has a tally of them. What is for one that is gone is forgotten.
 func (r *round) bringHome(ctx context.Context, topic string, parcels []store.Parcel) (arrived []int64, err error) {
-	t, e := r.TopicOf(ctx, topic, false)
+	t, e := r.Stored(ctx, topic)
 	if e != nil && !isGone(e) {
 		return nil, e
 	}

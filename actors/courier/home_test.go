@@ -187,3 +187,25 @@ func TestAnAskInVainIsAnswered(t *testing.T) {
 		}
 	})
 }
+
+// A node hears a second later that a topic has other shards. The end of the step of a workflow that began
+// in one of these is not lost meanwhile.
+func TestEndsFindAWorkflowInShardsThatTheNodeDoesNotKnow(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		now := store.Topic{Name: "audit", Life: 2, MaxPayload: 100, First: 3, Shards: 5, Former: [store.MaxFormer]store.Span{{Shards: 3}}}
+		r.stored = map[string]*store.Topic{"audit": &now}
+		home := workflow.Shards(&now, "w")[0]
+		if home.N < now.First {
+			t.Fatalf("the newest shard is %d", home.N)
+		}
+		header := store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: workflow.CellID("w"), Body: []byte("x")}}}}
+		if _, results, err := r.db.Store.Commit(r.Context(), home.For(2), nil, []store.Commit{header}); err != nil || results[0].Status != store.OK {
+			r.Fatal(results, err)
+		}
+		r.sends(store.Parcel{Topic: "audit", To: workflow.CellID("w"), Body: []byte("x")})
+		r.rounds(func() {})
+		if got := r.inbox(home); len(got) != 1 || r.left() != 0 {
+			r.Errorf("shard %d got %+v, %d parcels are left", home.N, got, r.left())
+		}
+	})
+}

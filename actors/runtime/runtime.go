@@ -58,6 +58,10 @@ type TopicCalls struct {
 	// Of returns what a topic is. With create it is made where enqueues do that.
 	Of func(ctx context.Context, topic string, create bool) (*store.Topic, *problem.Error)
 
+	// Stored returns what the store says of a topic. Of may be behind another node's change by a
+	// second or two.
+	Stored func(ctx context.Context, topic string) (*store.Topic, *problem.Error)
+
 	// TellPending tells a shard that a store call made tasks pending. It is a hint.
 	TellPending func(at store.Shard, seq int64, tasks ...store.Entry)
 

@@ -40,7 +40,7 @@ func newOutbox(claim *claimer) outbox {
 	o := outbox{shardState: b, claim: claim}
 	if b.Cells != nil {
 		o.courier = &courier.Courier{
-			ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.Topics.Of, Resolve: b.Resolve, Now: b.Now, Log: b.Log,
+			ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.Topics.Of, Stored: b.Topics.Stored, Resolve: b.Resolve, Now: b.Now, Log: b.Log,
 		}
 	}
 	return o

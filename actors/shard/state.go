@@ -105,9 +105,9 @@ func Sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// topicOf returns another topic as it is, nil when there is none.
+// topicOf returns another topic as the store has it, nil when there is none.
 func (b *shardState) topicOf(ctx context.Context, name string) (*store.Topic, error) {
-	t, e := b.Topics.Of(ctx, name, false)
+	t, e := b.Topics.Stored(ctx, name)
 	switch {
 	case e == nil:
 		return t, nil
