@@ -54,7 +54,9 @@ func (o operator) operate(ctx context.Context) error {
 		}
 		_ = o.configure(ctx, c, i) // the ledger has it
 	}
-	o.reshard(ctx, c)
+	if o.setting.reshard {
+		o.reshard(ctx, c)
+	}
 	if err = o.sleep(ctx, time.Until(o.start)+plan.PausedFor(o.span)); err == nil {
 		err = o.resume(ctx, c)
 	}

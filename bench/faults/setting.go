@@ -25,6 +25,7 @@ type setting struct {
 	recipients  int           // of an audience
 	workflows   int           // of all shapes, and half as many chains of tasks
 	crowd       int           // of schedules, in a round that has one
+	reshard     bool          // topics get other shards in the middle
 	midnight    int           // more of them, see plan.Config
 	midnightAt  time.Duration // from the start of the plan
 }
