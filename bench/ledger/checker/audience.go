@@ -73,9 +73,14 @@ func (a *audience) offend(v verdict.Violation, m *member, why string, args ...an
 	a.evidence.offend(v, a.topic, m.id, m.events, why, args...)
 }
 
-// long reports whether everything of a run was long ago when the store was read.
+// long reports whether everything of a run was long ago when the store was read. One that was made late
+// began then, which may be an hour ahead of a clock that was set back.
 func (a *audience) long(r *run) bool {
-	_, to := a.clock.Bounds(r.at + a.spread.WindowMS)
+	begin := r.at
+	if f := a.found[r.at]; f != nil {
+		begin = max(begin, f.Walk.Begin)
+	}
+	_, to := a.clock.Bounds(begin + a.spread.WindowMS)
 	return a.to > to+a.stuckAfter*millisecond
 }
 

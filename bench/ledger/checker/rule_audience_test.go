@@ -205,5 +205,13 @@ func TestCheckerFindsWrongRunsOfAudiences(t *testing.T) {
 			p.walked(1000, 1)
 			p.walked(2000, 1, func(w *ledger.Walk) { w.Over = false })
 		}, verdict.Stuck},
+		{"a run that began by a clock ahead waits for that clock", func(p *tape) {
+			p.audience(ann)
+			p.at(1500).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 3_601_500})
+			p.at(1600).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 1600})
+			p.got(1000, ann)
+			p.walked(1000, 1)
+			p.walked(2000, 0, func(w *ledger.Walk) { w.Begin, w.Over = epoch+3_602_000, false })
+		}, ""},
 	})
 }
