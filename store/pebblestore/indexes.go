@@ -103,3 +103,20 @@ func (w *sweep) checkHistory(key []byte) (repaired bool, err error) {
 	}
 	return true, w.remove(key, true)
 }
+
+// checkJournal looks whether an entry is of a task that has a journal.
+func (w *sweep) checkJournal(key []byte) (repaired bool, err error) {
+	in := input{b: key[prefixLen:]}
+	id := in.text()
+	if in.short {
+		return true, w.remove(key, true)
+	}
+	if h := w.sh.holds.get(id); h != nil && h.taskJournal {
+		return false, nil
+	}
+	e, f, err := w.find(id)
+	if err != nil || f == broken || f == readable && e.journal {
+		return false, err
+	}
+	return true, w.remove(key, true)
+}

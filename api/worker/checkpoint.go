@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// checkpoint implements checkpointer. It is said again while the server cannot take it, until ctx ends: a
+// name is kept once, however often that is said.
+func (h *held) checkpoint(ctx context.Context, name string, value []byte) error {
+	r := &ddqv1.CheckpointRequest{Topic: h.sub.topic, Checkpoint: &ddqv1.Checkpoint{
+		TaskId: h.ack.GetTaskId(), HoldToken: h.ack.GetHoldToken(), Name: name, Value: value,
+	}}
+	pauses := reconnects()
+	for {
+		_, err := h.sub.rpc.Checkpoint(ctx, r)
+		switch code := status.Code(err); {
+		case err == nil:
+			return nil
+		case reasonOf(err) == "HOLD_LOST":
+			return fmt.Errorf("checkpoint %q: %w", name, ErrHoldLost)
+		case code != codes.Unavailable && code != codes.Unknown:
+			return fmt.Errorf("checkpoint %q: %w", name, err)
+		}
+		select {
+		case <-time.After(max(pauses.NextBackOff(), retryAfter(err))):
+		case <-ctx.Done():
+			return fmt.Errorf("checkpoint %q: %w: %w", name, context.Cause(ctx), err)
+		}
+	}
+}
+
+// reasonOf is the reason that a server gives for an error, empty for none.
+func reasonOf(err error) string {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
