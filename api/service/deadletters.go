@@ -134,6 +134,9 @@ func (s *DeadLetters) each(ctx context.Context, ref *actors.Topic, ids []string,
 	if n, err = s.actOnMatches(ctx, ref, f, keep, act); err != nil {
 		return n, nil, err
 	}
+	if f.Reason != store.ReasonNone && f.Reason != store.ReasonUndeliverable {
+		return n, nil, nil // none of the undeliverable ones matches: they need not be read
+	}
 	more, err := s.unsent.ActOnMatches(ctx, ref, f.matches, again)
 	return n + more, nil, err
 }
