@@ -5,8 +5,8 @@ BIN     := bin/ddq
 # The binary that tests start, built once for all packages.
 TESTBIN := bin/ddq-test
 ARGS    ?=
-# The packages that wait the longest begin first. Of each of the two kinds below there are as many at
-# a time as processors: tests wait for servers and for clocks for a good part of their time.
+# The packages that wait the longest begin first. Of those with fake time below there are as many at
+# a time as processors, of the others one more: they wait for servers for a good part of their time.
 PKGS    ?= ./actors ./api/service ./cmd/ddq ./store/redisstore ./store/pebblestore ./cluster ./...
 JOBS    ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 # Packages whose tests have fake time. The race detector has one context for all timers of a bubble
@@ -69,7 +69,7 @@ test-bubbles:
 
 test-others:
 	$(GO) build -o $(TESTBIN) ./cmd/ddq
-	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(GO) test -race $(COMPILE) -p $(JOBS) $(OTHERS))
+	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(GO) test -race $(COMPILE) -p $(shell expr $(JOBS) + 1) $(OTHERS))
 
 # The modules of their own: what they do is to wait for servers.
 test-modules:
