@@ -265,6 +265,36 @@ func TestAnEndThatWasNotToldIsFound(t *testing.T) {
 	})
 }
 
+// TestARunOfBeforeAReshardIsCancelled has a schedule whose runs cancel those before get other
+// shards while a run is at its worker. The run stays in the shard in which it began.
+func TestARunOfBeforeAReshardIsCancelled(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		a := f.Nodes["a"]
+		if _, err := a.Sys.Node().Topics().Create(t.Context(), longVisible(a.Sys)); err != nil {
+			t.Fatal(err)
+		}
+		w := servicetest.Subscribe(t, a.Sys, "mail", 100)
+		spec := everySpec(time.Minute)
+		spec.Overlap = schedule.CancelOther
+		putSchedule(t, a.Sys.Node(), "minutely", spec)
+		servicetest.Idle(time.Minute + time.Second)
+		run := w.TakeOne()
+		f.Reshard(a, "mail", 5)
+		servicetest.Idle(30 * time.Second)
+		w.TakeCancels()
+		servicetest.Idle(30 * time.Second)
+		asks := w.TakeCancels()
+		if len(asks) != 1 || asks[0].ID != run.Task.ID {
+			t.Fatalf("at the next run the worker is asked to end %+v, and has %s", asks, run.Task.ID)
+		}
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleAck, ID: run.Task.ID, Token: run.Token}})
+		servicetest.Idle(time.Second)
+		if next := w.TakeOne(); next.Task.RunOf == nil || next.Task.RunOf.Occurrence == run.Task.RunOf.Occurrence {
+			t.Errorf("after it comes %+v", next.Task)
+		}
+	})
+}
+
 // TestAScheduleIsRefused by a topic that takes no tasks, and goes on when it does.
 func TestAScheduleIsRefused(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {

@@ -88,6 +88,9 @@ func (l *look) settled(id store.CellID) { delete(l.waits, id) }
 
 // commit makes commits, and leaves the looks for which that failed.
 func (l *look) commit(ctx context.Context, commits []store.Commit, kept []schedule.Kept, looks []schedule.Look) error {
+	if err := l.cancelInFormer(ctx, commits, kept); err != nil {
+		return err
+	}
 	stamp, results, err := l.commitAll(ctx, l.ID, &l.Fence, commits)
 	if err != nil {
 		return err
@@ -136,25 +139,26 @@ func (l *look) accept(ctx context.Context, c *store.Commit, k *schedule.Kept, id
 	for _, r := range c.Removes {
 		l.out.Removed = append(l.out.Removed, r.ID)
 	}
-	l.findCancelled(ctx, c.Cancels)
+	l.out.Cancelled = append(l.out.Cancelled, l.running(ctx, l.ID, c.Cancels)...)
 	l.count(k)
 }
 
-// findCancelled finds the holds of runs that are asked to end, so that their workers are
-// told. Those that are not found see it when they extend.
-func (l *look) findCancelled(ctx context.Context, ids []string) {
+// running are the holds of runs in a shard that are asked to end, so that their workers are told.
+// Those that are not found see it when they extend.
+func (l *look) running(ctx context.Context, s store.Shard, ids []string) (holds []fleet.EndedHold) {
 	if len(ids) == 0 {
-		return
+		return nil
 	}
-	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
+	_, found, err := store.GetAll(ctx, l.Tasks, s, ids)
 	if err != nil {
-		return
+		return nil
 	}
 	for _, f := range found {
 		if f.State == store.StateRunning {
-			l.out.Cancelled = append(l.out.Cancelled, fleet.EndedHold{ID: f.ID, Token: f.Token})
+			holds = append(holds, fleet.EndedHold{ID: f.ID, Token: f.Token})
 		}
 	}
+	return holds
 }
 
 // count counts what became of occurrences.

@@ -184,7 +184,7 @@ func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 	for _, r := range s.commit.Removes {
 		l.out.Removed = append(l.out.Removed, r.ID)
 	}
-	l.findCancelled(ctx, s.commit.Cancels)
+	l.out.Cancelled = append(l.out.Cancelled, l.running(ctx, l.ID, s.commit.Cancels)...)
 	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })
 	l.countFlow(s)
 }

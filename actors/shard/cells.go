@@ -306,6 +306,10 @@ func (k *cellKeeper) report(m *cells.Outcome) {
 	for _, s := range m.Told {
 		k.Fleet.NotifyOwner(s, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: s}}})
 	}
+	for i := range m.Elsewhere {
+		e := &m.Elsewhere[i]
+		k.Topics.TellCommitted(e.Shard, &e.Commit, e.Stamp, e.Asked)
+	}
 	if m.Sent {
 		k.post(&ParcelsSent{})
 	}
