@@ -21,7 +21,7 @@ const (
 	Exists                      // taken by something else
 	Precondition                // not in this state
 	Aborted                     // changed by somebody else since it was read
-	Exhausted                   // paused, quota, backlog: again after RetryAfter
+	Exhausted                   // paused, quota, backlog: again after RetryAfter, unless that is NoRetry
 	Unavailable                 // draining, store unreachable: again after RetryAfter
 	Unknown                     // may have happened; repeating with the same id is safe
 	Canceled                    // the caller went away
@@ -36,10 +36,10 @@ type Error struct {
 	Reason     string // stable, upper snake case: BAD_NAME, HOLD_LOST, NO_TASK
 	Field      string // the request field at fault, in wire spelling; may be empty
 	Message    string
-	RetryAfter time.Duration
-	State      store.State // Exists, Precondition: of the task
-	Version    int64       // Aborted: of the task
-	ID         string      // KEY_TAKEN: of the task that has the key
+	RetryAfter time.Duration // NoRetry: repeating does not help
+	State      store.State   // Exists, Precondition: of the task
+	Version    int64         // Aborted: of the task
+	ID         string        // KEY_TAKEN: of the task that has the key
 	cause      error
 }
 
@@ -53,6 +53,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.cause }
 
 const (
+	NoRetry    = -1              // as RetryAfter: it stays so, however often it is tried
 	RetrySoon  = time.Second     // pause suggested when the store or node is away
 	retryPause = 5 * time.Second // pause suggested while a topic is paused
 )
@@ -76,7 +77,7 @@ func HoldLost(id string) *Error {
 
 // JournalFull is of a checkpoint that the journal of the task has no room for.
 func JournalFull(id string) *Error {
-	return &Error{Kind: Exhausted, Reason: "JOURNAL_FULL", Field: "value",
+	return &Error{Kind: Exhausted, Reason: "JOURNAL_FULL", Field: "value", RetryAfter: NoRetry,
 		Message: fmt.Sprintf("the journal of task %q has no room for it: at most %d names, and %d bytes of them and what they returned", id, store.MaxJournalNames, store.MaxJournalBytes)}
 }
 

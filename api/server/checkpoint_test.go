@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -74,8 +73,8 @@ var checkpointRefusals = []refusal{
 	{"a long name", noted(strings.Repeat("n", 129), 1), codes.InvalidArgument, "BAD_NAME", "name", "", 0},
 	{"a name with a line feed", noted("a\nb", 1), codes.InvalidArgument, "BAD_NAME", "name", "", 0},
 	{"a large value", noted("n", 256<<10+1), codes.InvalidArgument, "RESULT_TOO_LARGE", "value", "", 0},
-	{"1,001 names", kept(full), codes.ResourceExhausted, "JOURNAL_FULL", "value", "", time.Second},
-	{"over 1 MiB", kept(heavy), codes.ResourceExhausted, "JOURNAL_FULL", "value", "", time.Second},
+	{"1,001 names", kept(full), codes.ResourceExhausted, "JOURNAL_FULL", "value", "", 0},
+	{"over 1 MiB", kept(heavy), codes.ResourceExhausted, "JOURNAL_FULL", "value", "", 0},
 	{"no token", under(func(_ *rig, d *ddqv1.Delivery) { d.HoldToken = nil }), codes.InvalidArgument, "BAD_TOKEN", "hold_token", "", 0},
 	{"another token", under(func(_ *rig, d *ddqv1.Delivery) { d.HoldToken[len(d.HoldToken)-1]++ }), codes.FailedPrecondition, "HOLD_LOST", "hold_token", "", 0},
 	{"another task", under(func(_ *rig, d *ddqv1.Delivery) { d.Task.Id = "absent" }), codes.FailedPrecondition, "HOLD_LOST", "hold_token", "", 0},

@@ -159,7 +159,7 @@ func pauseOf(e *problem.Error) time.Duration {
 	if e.RetryAfter == 0 && (e.Kind == problem.Unavailable || e.Kind == problem.Exhausted) {
 		return retryAfter
 	}
-	return e.RetryAfter
+	return max(e.RetryAfter, 0)
 }
 
 // Item is Of for one item of a batch.

@@ -74,9 +74,13 @@ func TestWhatMayBeRepeatedSaysWhen(t *testing.T) {
 			t.Errorf("kind %d: retry after %v, want %v", kind, got.Retry, retryAfter)
 		}
 	}
-	got := statustest.Look(t, Of(t.Context(), quiet, "m", &problem.Error{Kind: problem.Invalid, Reason: "WHY"}))
-	if got.Retry != 0 {
-		t.Errorf("an invalid request may be repeated after %v", got.Retry)
+	for _, e := range []*problem.Error{{Kind: problem.Invalid, Reason: "WHY"}, {Kind: problem.Exhausted, Reason: "WHY", RetryAfter: problem.NoRetry}} {
+		if got := statustest.Look(t, Of(t.Context(), quiet, "m", e)); got.Retry != 0 {
+			t.Errorf("what fails for good may be repeated after %v: %v", got.Retry, e)
+		}
+		if item := Item(quiet, e); item.RetryAfterMs != 0 {
+			t.Errorf("as an item it may be repeated after %d ms: %v", item.RetryAfterMs, e)
+		}
 	}
 }
 
