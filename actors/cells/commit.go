@@ -88,7 +88,7 @@ func (l *look) settled(id store.CellID) { delete(l.waits, id) }
 
 // commit makes commits, and leaves the looks for which that failed.
 func (l *look) commit(ctx context.Context, commits []store.Commit, kept []schedule.Kept, looks []schedule.Look) error {
-	if err := l.cancelInFormer(ctx, commits, kept); err != nil {
+	if err := l.askFormer(ctx, kept, looks); err != nil {
 		return err
 	}
 	stamp, results, err := l.commitAll(ctx, l.ID, &l.Fence, commits)

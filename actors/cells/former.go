@@ -2,6 +2,8 @@ package cells
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
@@ -17,31 +19,18 @@ type Elsewhere struct {
 	Asked  []fleet.EndedHold // that it asks to end
 }
 
-// cancelInFormer asks runs to end that began before a reshard, and are in the shards of then: a
-// commit reaches those of its own shard alone. It comes before the commits: a look that fails in
-// between is made anew, and asks once more.
-func (l *look) cancelInFormer(ctx context.Context, commits []store.Commit, kept []schedule.Kept) error {
-	if !place.Resharding(l.Topic) {
-		return nil
-	}
+// askFormer asks runs to end that began before a reshard. A look that fails in between is made
+// anew, and asks once more.
+func (l *look) askFormer(ctx context.Context, kept []schedule.Kept, looks []schedule.Look) error {
 	asks := make(map[store.Shard][]store.Commit)
 	for i := range kept {
-		k := &kept[i]
-		if len(k.Cancel)+len(k.CancelFlow)+len(k.CancelWalk) == 0 {
-			continue
-		}
-		ask := store.Commit{Cancels: k.Cancel, Send: commits[i].Send}
-		for _, id := range k.Cancel {
-			ask.Removes = append(ask.Removes, store.Remove{ID: id}) // when it is pending
-		}
-		for _, s := range schedule.Shards(l.Topic, k.Schedule.Name) {
-			if s.N < l.ID.N {
-				asks[s] = append(asks[s], ask)
-			}
+		ask, former := kept[i].AskFormer(l.Topic, looks[i].Cell.ID.Key(), l.ID.N)
+		for _, s := range former {
+			asks[s] = append(asks[s], ask)
 		}
 	}
-	for s, commits := range asks {
-		if err := l.commitElsewhere(ctx, s, commits); err != nil {
+	for _, s := range slices.SortedFunc(maps.Keys(asks), place.Compare) {
+		if err := l.commitElsewhere(ctx, s, asks[s]); err != nil {
 			return err
 		}
 	}

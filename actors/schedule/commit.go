@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // MaxBody is how large a schedule may be when it is put. What it comes to remember, such as
@@ -46,11 +47,24 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 		}
 		put.Cell = store.Cell{ID: put.ID, Wake: out.Wake, List: List, Body: body}
 	}
-	c := store.Commit{Puts: []store.Put{put}, Cancels: out.Cancel}
+	c := out.asks()
+	c.Puts = []store.Put{put}
 	for i := range out.Make {
 		if err := s.begin(&c, &out.Make[i], topic, now); err != nil {
 			return store.Commit{}, err
 		}
+	}
+	for _, id := range out.Remove {
+		c.Removes = append(c.Removes, store.Remove{ID: id, Untried: true})
+	}
+	return c, nil
+}
+
+// asks is a commit that asks open runs to end.
+func (out *Effects) asks() (c store.Commit) {
+	c.Cancels = out.Cancel
+	for _, id := range out.Cancel {
+		c.Removes = append(c.Removes, store.Remove{ID: id}) // when it is pending
 	}
 	for _, id := range out.CancelFlow {
 		c.Send = append(c.Send, workflow.CancelParcel(id))
@@ -58,13 +72,22 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 	for _, id := range out.CancelWalk {
 		c.Send = append(c.Send, store.Parcel{To: walkID(id), Body: CancelWalk()})
 	}
-	for _, id := range out.Remove {
-		c.Removes = append(c.Removes, store.Remove{ID: id, Untried: true})
+	return c
+}
+
+// AskFormer is a commit that asks runs to end that began before a reshard, and the shards of a
+// topic in which those may be, if the schedule is in shard n by now: the commit of a step reaches
+// runs of its own shard alone. It is to come before that: what is asked for twice is asked for once.
+func (out *Effects) AskFormer(t *store.Topic, name string, n int) (c store.Commit, former []store.Shard) {
+	if len(out.Cancel)+len(out.CancelFlow)+len(out.CancelWalk) == 0 || !place.Resharding(t) {
+		return c, nil
 	}
-	for _, id := range out.Cancel {
-		c.Removes = append(c.Removes, store.Remove{ID: id}) // when it is pending
+	for _, s := range Shards(t, name) {
+		if s.N < n {
+			former = append(former, s)
+		}
 	}
-	return c, nil
+	return out.asks(), former
 }
 
 // begin adds a run to a commit: a task, a walk or a workflow.

@@ -225,6 +225,24 @@ func TestScheduledWorkflowsOverlap(t *testing.T) {
 	})
 }
 
+// TestScheduledWorkflowOfBeforeAReshardIsCancelled by a trigger: it stays in the shard in which it
+// began, and the schedule moves.
+func TestScheduledWorkflowOfBeforeAReshardIsCancelled(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		must(r, closed(nil)(r))
+		first := r.triggered(0).GetId()
+		_, err := r.admin.ReshardTopic(r.Context(), &ddqv1.ReshardTopicRequest{Name: "shop", Shards: 5})
+		must(r, err)
+		time.Sleep(time.Minute)
+		if made := r.triggered(ddqv1.Overlap_OVERLAP_CANCEL_OTHER); !made.GetWaiting() {
+			r.Errorf("made %v", made)
+		}
+		if s := r.flow(first).GetStatus().GetState(); s != ddqv1.WorkflowState_WORKFLOW_STATE_CANCELLED {
+			r.Errorf("the one before is %v", s)
+		}
+	})
+}
+
 // TestScheduledWorkflowsAreForecast counts the tasks that they begin with.
 func TestScheduledWorkflowsAreForecast(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {

@@ -29,6 +29,9 @@ func (s *Schedules) change(ctx context.Context, topic, name string, what eventOf
 			return at, schedule.Effects{}, err.Behind(unsure)
 		}
 		after, out, err := s.step(ctx, at, event)
+		if after != nil {
+			s.cancel(ctx, at.topic.Name, out.Cancel)
+		}
 		if after != nil || err != nil {
 			return after, out, err.Behind(unsure)
 		}
@@ -68,6 +71,9 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		return nil, out, problem.BadField(runField(after), "BAD_SCHEDULE", "the schedule has %d bytes; at most %d are allowed", len(c.Puts[0].Body), schedule.MaxBody)
 	}
 	schedule.Nudge(&c, now)
+	if e = s.askFormer(ctx, at, &out); e != nil {
+		return nil, out, e
+	}
 	done, e := s.commit(ctx, at, &c)
 	if !done || e != nil {
 		return nil, out, e
@@ -140,11 +146,11 @@ func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (b
 	}
 	switch r := results[0]; r.Status {
 	case store.OK:
-		s.tell(ctx, at, c, stamp)
+		s.tell(ctx, at.topic.Name, at.shard, c, stamp)
 		return true, nil
 	case store.Stale:
 		if schedule.Landed(c, &r) {
-			s.tell(ctx, at, c, stamp)
+			s.tell(ctx, at.topic.Name, at.shard, c, stamp)
 			return true, nil
 		}
 		at.unsure = repeated
@@ -159,11 +165,44 @@ func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (b
 	}
 }
 
-// tell has the owner look at the schedule at once, and at the tasks that came and went. It
+// askFormer asks runs to end that began before a reshard.
+func (s *Schedules) askFormer(ctx context.Context, at *located, out *schedule.Effects) *problem.Error {
+	ask, former := out.AskFormer(at.topic, at.Name, at.shard.N)
+	for _, shard := range former {
+		var stamp store.Stamp
+		if _, err := s.node.Resolve(ctx, func() (err error) {
+			stamp, _, err = s.cells.Commit(ctx, shard.For(at.topic.Life), nil, []store.Commit{ask})
+			return err
+		}); err != nil {
+			return problem.FromStore(err)
+		}
+		s.tell(ctx, at.topic.Name, shard, &ask, stamp)
+	}
+	return nil
+}
+
+// tell has the owner of a shard look at its schedules at once, and at the tasks that came and went. It
 // is a hint: nothing is lost with it but time.
-func (s *Schedules) tell(ctx context.Context, at *located, c *store.Commit, stamp store.Stamp) {
-	if ref, err := s.node.Topics().Open(ctx, at.topic.Name, false); err == nil {
-		ref.Committed(at.shard.N, c, stamp)
+func (s *Schedules) tell(ctx context.Context, topic string, shard store.Shard, c *store.Commit, stamp store.Stamp) {
+	if ref, err := s.node.Topics().Open(ctx, topic, false); err == nil {
+		ref.Committed(shard.N, c, stamp)
+	}
+}
+
+// cancel tells the workers of runs that the store has marked as to be ended. One that it
+// does not reach learns it when it extends its hold.
+func (s *Schedules) cancel(ctx context.Context, topic string, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	ref, err := s.node.Topics().Open(ctx, topic, false)
+	if err != nil {
+		return
+	}
+	for _, id := range ids {
+		if err := s.tasks.Cancel(ctx, ref, id); err != nil && err.Kind != problem.NotFound {
+			s.node.Log().Warn("run of a schedule not cancelled", "topic", topic, "task", id, "err", err)
+		}
 	}
 }
 
