@@ -31,6 +31,7 @@ type round struct {
 	conductor *process
 	registrar *process
 	strikes   int
+	stuck     bool // something that is to come to an end does not
 }
 
 // broken writes down when something is broken and when it is whole again.

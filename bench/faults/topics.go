@@ -22,8 +22,9 @@ const (
 	// lanedAgeing is the ageing of the topic of the backlog.
 	lanedAgeing = 10
 	// stalled is how long nothing may become of what is left before it is taken to
-	// be stuck.
-	stalled = time.Minute
+	// be stuck, and for what comes behind something that was.
+	stalled      = time.Minute
+	stalledAgain = 10 * time.Second
 )
 
 // policyOf is what a topic is created with, and what the ledger is told of it.
@@ -112,8 +113,12 @@ func unfinished(t *client.TopicStatus) int64 {
 // awaitNone waits until count says 0, or the same number for so long that nothing happens
 // any more, which the log tells.
 func (r *round) awaitNone(ctx context.Context, what string, pause time.Duration, count func() (int64, error)) error {
+	patience := stalled
+	if r.stuck {
+		patience = stalledAgain
+	}
 	left, since := int64(-1), time.Now()
-	for time.Since(since) < stalled {
+	for time.Since(since) < patience {
 		now, err := count()
 		if now == 0 || err != nil {
 			return err
@@ -126,5 +131,6 @@ func (r *round) awaitNone(ctx context.Context, what string, pause time.Duration,
 		}
 	}
 	r.logf("%d %s, and nothing happens", left, what)
+	r.stuck = true
 	return nil
 }
