@@ -300,3 +300,33 @@ func TestLostAnswerOfAnAckThatEnqueues(t *testing.T) {
 		audit.Gets("other")
 	})
 }
+
+// Those that could not be delivered are listed to the last, also when fewer of them fit into a
+// page than were asked for.
+func TestLargeUndeliverableTasksAreAllListed(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		const n = 30
+		mail := servicetest.Subscribe(t, s, "mail", 100)
+		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused = true })
+		for i := range n {
+			name := fmt.Sprint(i)
+			servicetest.EnqueueOne(t, s, nextTask("mail", name))
+			if _, err := ackNext(t, s, "mail", mail.Gets(name)[name], nextTask("audit", strings.Repeat(name[:1], 200<<10))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused, c.MaxPayload = false, 3 })
+		servicetest.Idle(20 * time.Second)
+		listed, token := 0, ""
+		for more := true; more; more = token != "" {
+			page, next, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, 100, token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed, token = listed+len(page), next
+		}
+		if listed != n {
+			t.Errorf("%d of %d are listed", listed, n)
+		}
+	})
+}

@@ -33,10 +33,9 @@ func snapshot(r *sent.Refused) store.Snapshot {
 const inRefused, inDead = "r", "d"
 
 // List returns those of a shard, and its dead letters behind them: a page, and the cursor of the
-// next one, empty at the end.
+// next one, empty at the end. A page may have fewer than limit, and still be followed by one.
 func (s *Tasks) List(ctx context.Context, shard store.Shard, cursor string, limit int, dead func(cursor string, limit int) ([]store.Snapshot, string, error)) ([]store.Snapshot, string, error) {
 	rest, refused := strings.CutPrefix(cursor, inRefused)
-	var page []store.Snapshot
 	if s.cells != nil && (cursor == "" || refused) {
 		after, err := parseWake(rest)
 		if err != nil {
@@ -46,21 +45,17 @@ func (s *Tasks) List(ctx context.Context, shard store.Shard, cursor string, limi
 		if err != nil {
 			return nil, "", err
 		}
-		page = s.read(cells)
-		if len(cells) == limit {
+		if len(cells) > 0 { // fewer than limit, too: those that are large come a few at a time
 			last := &cells[len(cells)-1]
-			return page, inRefused + strconv.FormatInt(int64(last.Listed), 10) + ":" + string(last.ID), nil
+			return s.read(cells), inRefused + strconv.FormatInt(int64(last.Listed), 10) + ":" + string(last.ID), nil
 		}
 		cursor = inDead
 	}
-	if limit == len(page) {
-		return page, inDead, nil
-	}
-	found, next, err := dead(strings.TrimPrefix(cursor, inDead), limit-len(page))
+	page, next, err := dead(strings.TrimPrefix(cursor, inDead), limit)
 	if next != "" {
 		next = inDead + next
 	}
-	return append(page, found...), next, err
+	return page, next, err
 }
 
 func parseWake(text string) (store.Wake, error) {
