@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/clock"
@@ -43,6 +44,14 @@ func (s *Node) LastUsed() int64 { return s.rt.Used.Load() }
 
 // Membership is what the node knows of the other nodes.
 func (s *Node) Membership() *fleet.Membership { return s.rt.Fleet }
+
+// Members are those of the fleet, by name; a node that stands alone is one.
+func (s *Node) Members() []fleet.Member {
+	if v := s.rt.Fleet.View(); v != nil {
+		return slices.Clone(v.Members())
+	}
+	return []fleet.Member{{Name: s.cfg.Node, Addr: s.cfg.Addr, State: fleet.MemberActive}}
+}
 
 // AllTell refuses what waits for the ends of tasks while a node of a program is in the fleet
 // that tells nobody of them.

@@ -3,6 +3,7 @@ package actors
 import (
 	"time"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
@@ -75,6 +76,12 @@ type (
 	}
 	// countSubscriptions, from the node.
 	countSubscriptions struct{ reply chan int }
+	// listWorkers, from the node: workers that are younger than after.
+	listWorkers struct {
+		after int64
+		most  int
+		reply chan []fleet.Worker // buffered
+	}
 	// askIdle, from the node: whether nobody subscribes, and nothing is in flight.
 	askIdle struct{ reply chan bool } // buffered
 	// roomInBytes, from a subscription's budget: more of its tasks may be held.
@@ -120,6 +127,8 @@ func (m *settleFrame) Fail(err *problem.Error) {
 }
 
 func (m *askIdle) Fail(*problem.Error) { offer(m.reply, false) }
+
+func (m *listWorkers) Fail(*problem.Error) { offer(m.reply, nil) }
 
 func (m *countSubscriptions) Fail(*problem.Error) { offer(m.reply, 0) }
 

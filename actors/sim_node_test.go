@@ -357,6 +357,10 @@ func (n *simNode) Describe(context.Context, fleet.Member) (fleet.PeerStatus, err
 	return fleet.PeerStatus{}, errSimAway
 }
 
+func (n *simNode) Workers(context.Context, fleet.Member, fleet.WorkersQuery) ([]fleet.Worker, error) {
+	return nil, errSimAway
+}
+
 func (n *simNode) Drain(context.Context, fleet.Member, bool) error { return errSimAway }
 
 func (n *simNode) Release(context.Context, fleet.Member, store.Shard) error { return errSimAway }

@@ -90,6 +90,8 @@ type Peers interface {
 	Keep(others []Member)
 	// Describe asks a node how it fares.
 	Describe(ctx context.Context, to Member) (PeerStatus, error)
+	// Workers asks a node for workers that are connected to it.
+	Workers(ctx context.Context, to Member, q WorkersQuery) ([]Worker, error)
 	// Drain makes a node give up its shards, or take shards again.
 	Drain(ctx context.Context, to Member, draining bool) error
 	// Release makes a node give up a shard.

@@ -10,6 +10,7 @@ type Options struct {
 	Worker      string
 	MaxInFlight int           // 0: 1,000; at most Limits.MaxInFlight
 	Visibility  time.Duration // 0: the topic's
+	Client      string        // user agent of the worker's program, for people
 	LocalOnly   bool          // of shards that this node owns
 	Peer        string        // the node that subscribes on demand; empty for a worker
 	OnDemand    bool          // credit that finds no ready task comes back, see Outbox.Demand

@@ -16,8 +16,9 @@ type Subscriber struct {
 	Options Options
 	Worker  *actor.PID
 	Out     Outbox
-	Node    string      // this one
-	Party   string      // who is told of what is ready: a node, or a worker
+	Node    string // this one
+	Party   string // who is told of what is ready: a node, or a worker
+	Since   store.Millis
 	Gone    atomic.Bool // the stream ended: hold nothing more for it
 	Budget  *Budget
 }

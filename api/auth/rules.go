@@ -101,6 +101,7 @@ var services = map[string][]Rule{
 		{"DescribeServer", 0, Anyone},
 		{"ListNodes", 0, Anyone},
 		{"ListShards", Read, Shown},
+		{"ListWorkers", Read, Shown},
 		{"DrainNode", Admin, Fleet},
 		{"UndrainNode", Admin, Fleet},
 		{"PlanRebalance", Admin, Fleet},
@@ -176,6 +177,7 @@ var services = map[string][]Rule{
 	"ddq.v1.PeerService": {
 		{"Notify", Node, Fleet},
 		{"DescribePeer", Node, Fleet},
+		{"ListPeerWorkers", Node, Fleet},
 		{"DrainPeer", Node, Fleet},
 		{"ReleasePeerShard", Node, Fleet},
 	},

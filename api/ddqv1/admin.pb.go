@@ -2633,6 +2633,240 @@ func (x *Shard) GetFormer() bool {
 	return false
 }
 
+type ListWorkersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// At most 1,000; 0 means 100.
+	PageSize      int32  `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkersRequest) Reset() {
+	*x = ListWorkersRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkersRequest) ProtoMessage() {}
+
+func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
+func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ListWorkersRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ListWorkersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListWorkersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type ListWorkersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By node, topic and age.
+	Workers []*Worker `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Nodes that did not answer in time: their workers are missing.
+	SilentNodes   []string `protobuf:"bytes,3,rep,name=silent_nodes,json=silentNodes,proto3" json:"silent_nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWorkersResponse) Reset() {
+	*x = ListWorkersResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWorkersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWorkersResponse) ProtoMessage() {}
+
+func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
+func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ListWorkersResponse) GetWorkers() []*Worker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+func (x *ListWorkersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListWorkersResponse) GetSilentNodes() []string {
+	if x != nil {
+		return x.SilentNodes
+	}
+	return nil
+}
+
+// Worker is a subscription of a worker at a node, or a call that waits for tasks. A worker
+// that takes tasks of several topics, or is connected to every node, has one for each.
+type Worker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As the worker calls itself; empty when it does not.
+	Name  string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Topic string `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	// The node that it is connected to.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Since when, on the store's clock.
+	SinceUnixMs int64 `protobuf:"varint,4,opt,name=since_unix_ms,json=sinceUnixMs,proto3" json:"since_unix_ms,omitempty"`
+	// Tasks that were found for it and are not settled.
+	InFlight int64 `protobuf:"varint,5,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	// Tasks that it will take beyond those.
+	Credit int64 `protobuf:"varint,6,opt,name=credit,proto3" json:"credit,omitempty"`
+	// The most tasks it may have in flight.
+	MaxInFlight int64 `protobuf:"varint,7,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
+	// The user agent of its program; empty when it sent none.
+	Client        string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Worker) Reset() {
+	*x = Worker{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Worker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Worker) ProtoMessage() {}
+
+func (x *Worker) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Worker.ProtoReflect.Descriptor instead.
+func (*Worker) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Worker) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Worker) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Worker) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Worker) GetSinceUnixMs() int64 {
+	if x != nil {
+		return x.SinceUnixMs
+	}
+	return 0
+}
+
+func (x *Worker) GetInFlight() int64 {
+	if x != nil {
+		return x.InFlight
+	}
+	return 0
+}
+
+func (x *Worker) GetCredit() int64 {
+	if x != nil {
+		return x.Credit
+	}
+	return 0
+}
+
+func (x *Worker) GetMaxInFlight() int64 {
+	if x != nil {
+		return x.MaxInFlight
+	}
+	return 0
+}
+
+func (x *Worker) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
 type ReshardTopicRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2644,7 +2878,7 @@ type ReshardTopicRequest struct {
 
 func (x *ReshardTopicRequest) Reset() {
 	*x = ReshardTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2656,7 +2890,7 @@ func (x *ReshardTopicRequest) String() string {
 func (*ReshardTopicRequest) ProtoMessage() {}
 
 func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2669,7 +2903,7 @@ func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
 func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReshardTopicRequest) GetName() string {
@@ -2695,7 +2929,7 @@ type ReshardTopicResponse struct {
 
 func (x *ReshardTopicResponse) Reset() {
 	*x = ReshardTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2941,7 @@ func (x *ReshardTopicResponse) String() string {
 func (*ReshardTopicResponse) ProtoMessage() {}
 
 func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2954,7 @@ func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
 func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReshardTopicResponse) GetTopic() *Topic {
@@ -2742,7 +2976,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2988,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +3001,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -2793,7 +3027,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +3039,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +3052,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -2836,7 +3070,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +3082,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +3095,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 type UndrainNodeRequest struct {
@@ -2873,7 +3107,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +3119,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +3132,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -2916,7 +3150,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +3162,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3175,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 type PlanRebalanceRequest struct {
@@ -2953,7 +3187,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3199,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3212,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -2997,7 +3231,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3243,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3256,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -3046,7 +3280,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3292,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3305,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -3112,7 +3346,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3124,7 +3358,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3137,7 +3371,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -3162,7 +3396,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3408,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3421,7 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
@@ -3395,7 +3629,25 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x05depth\x18\x06 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12+\n" +
 	"\x12oldest_due_unix_ms\x18\a \x01(\x03R\x0foldestDueUnixMs\x12%\n" +
 	"\x04load\x18\b \x01(\v2\x11.ddq.v1.OwnedLoadR\x04load\x12\x16\n" +
-	"\x06former\x18\t \x01(\bR\x06former\"A\n" +
+	"\x06former\x18\t \x01(\bR\x06former\"f\n" +
+	"\x12ListWorkersRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x8a\x01\n" +
+	"\x13ListWorkersResponse\x12(\n" +
+	"\aworkers\x18\x01 \x03(\v2\x0e.ddq.v1.WorkerR\aworkers\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12!\n" +
+	"\fsilent_nodes\x18\x03 \x03(\tR\vsilentNodes\"\xdb\x01\n" +
+	"\x06Worker\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\"\n" +
+	"\rsince_unix_ms\x18\x04 \x01(\x03R\vsinceUnixMs\x12\x1b\n" +
+	"\tin_flight\x18\x05 \x01(\x03R\binFlight\x12\x16\n" +
+	"\x06credit\x18\x06 \x01(\x03R\x06credit\x12\"\n" +
+	"\rmax_in_flight\x18\a \x01(\x03R\vmaxInFlight\x12\x16\n" +
+	"\x06client\x18\b \x01(\tR\x06client\"A\n" +
 	"\x13ReshardTopicRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\";\n" +
@@ -3436,7 +3688,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
 	"\x11NODE_STATE_ACTIVE\x10\x02\x12\x17\n" +
-	"\x13NODE_STATE_DRAINING\x10\x032\xef\x0f\n" +
+	"\x13NODE_STATE_DRAINING\x10\x032\xcc\x10\n" +
 	"\fAdminService\x12]\n" +
 	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/topics\x12m\n" +
@@ -3459,7 +3711,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\tListNodes\x12\x18.ddq.v1.ListNodesRequest\x1a\x19.ddq.v1.ListNodesResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x12W\n" +
 	"\n" +
 	"ListShards\x12\x19.ddq.v1.ListShardsRequest\x1a\x1a.ddq.v1.ListShardsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/shards\x12c\n" +
+	"/v1/shards\x12[\n" +
+	"\vListWorkers\x12\x1a.ddq.v1.ListWorkersRequest\x1a\x1b.ddq.v1.ListWorkersResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/workers\x12c\n" +
 	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/nodes/{name}:drain\x12k\n" +
 	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/nodes/{name}:undrain\x12h\n" +
 	"\rPlanRebalance\x12\x1c.ddq.v1.PlanRebalanceRequest\x1a\x1d.ddq.v1.PlanRebalanceResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/shards:plan\x12h\n" +
@@ -3479,7 +3732,7 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(RateKind)(0),                      // 0: ddq.v1.RateKind
 	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
@@ -3521,24 +3774,27 @@ var file_ddq_v1_admin_proto_goTypes = []any{
 	(*ListShardsRequest)(nil),          // 37: ddq.v1.ListShardsRequest
 	(*ListShardsResponse)(nil),         // 38: ddq.v1.ListShardsResponse
 	(*Shard)(nil),                      // 39: ddq.v1.Shard
-	(*ReshardTopicRequest)(nil),        // 40: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 41: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 42: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 43: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 44: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 45: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 46: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 47: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 48: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 49: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 50: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 51: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 52: ddq.v1.Backoff
-	(DeadReason)(0),                    // 53: ddq.v1.DeadReason
-	(*Task)(nil),                       // 54: ddq.v1.Task
+	(*ListWorkersRequest)(nil),         // 40: ddq.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),        // 41: ddq.v1.ListWorkersResponse
+	(*Worker)(nil),                     // 42: ddq.v1.Worker
+	(*ReshardTopicRequest)(nil),        // 43: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 44: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 45: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 46: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 47: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 48: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 49: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 50: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 51: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 52: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 53: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 54: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 55: ddq.v1.Backoff
+	(DeadReason)(0),                    // 56: ddq.v1.DeadReason
+	(*Task)(nil),                       // 57: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	52, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	55, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
 	5,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
 	5,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
 	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
@@ -3554,9 +3810,9 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	6,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
 	6,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
 	6,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	53, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	56, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
 	24, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	54, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	57, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
 	24, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	24, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	2,  // 21: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
@@ -3564,52 +3820,55 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	33, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
 	39, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
 	7,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	42, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	6,  // 27: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	49, // 28: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	8,  // 29: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	10, // 30: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	12, // 31: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	14, // 32: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	16, // 33: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	18, // 34: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	20, // 35: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	22, // 36: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	25, // 37: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	27, // 38: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	29, // 39: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	31, // 40: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	35, // 41: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	37, // 42: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	43, // 43: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	45, // 44: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	47, // 45: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	50, // 46: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	40, // 47: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	9,  // 48: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	11, // 49: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	13, // 50: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	15, // 51: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	17, // 52: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	19, // 53: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	21, // 54: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	23, // 55: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	26, // 56: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	28, // 57: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	30, // 58: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	32, // 59: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	36, // 60: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	38, // 61: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	44, // 62: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	46, // 63: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	48, // 64: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	51, // 65: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	41, // 66: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	48, // [48:67] is the sub-list for method output_type
-	29, // [29:48] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	45, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	42, // 27: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
+	6,  // 28: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	52, // 29: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	8,  // 30: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	10, // 31: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	12, // 32: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	14, // 33: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	16, // 34: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	18, // 35: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	20, // 36: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	22, // 37: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	25, // 38: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	27, // 39: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	29, // 40: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	31, // 41: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	35, // 42: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	37, // 43: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	40, // 44: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
+	46, // 45: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	48, // 46: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	50, // 47: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	53, // 48: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	43, // 49: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	9,  // 50: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	11, // 51: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	13, // 52: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	15, // 53: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	17, // 54: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	19, // 55: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	21, // 56: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	23, // 57: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	26, // 58: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	28, // 59: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	30, // 60: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	32, // 61: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	36, // 62: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	38, // 63: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	41, // 64: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
+	47, // 65: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	49, // 66: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	51, // 67: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	54, // 68: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	44, // 69: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	50, // [50:70] is the sub-list for method output_type
+	30, // [30:50] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -3626,7 +3885,7 @@ func file_ddq_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   49,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

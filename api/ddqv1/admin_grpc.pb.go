@@ -33,6 +33,7 @@ const (
 	AdminService_DescribeServer_FullMethodName     = "/ddq.v1.AdminService/DescribeServer"
 	AdminService_ListNodes_FullMethodName          = "/ddq.v1.AdminService/ListNodes"
 	AdminService_ListShards_FullMethodName         = "/ddq.v1.AdminService/ListShards"
+	AdminService_ListWorkers_FullMethodName        = "/ddq.v1.AdminService/ListWorkers"
 	AdminService_DrainNode_FullMethodName          = "/ddq.v1.AdminService/DrainNode"
 	AdminService_UndrainNode_FullMethodName        = "/ddq.v1.AdminService/UndrainNode"
 	AdminService_PlanRebalance_FullMethodName      = "/ddq.v1.AdminService/PlanRebalance"
@@ -66,6 +67,9 @@ type AdminServiceClient interface {
 	ListNodes(ctx context.Context, in *ListNodesRequest, opts ...grpc.CallOption) (*ListNodesResponse, error)
 	// ListShards returns the shards of a topic and who owns them.
 	ListShards(ctx context.Context, in *ListShardsRequest, opts ...grpc.CallOption) (*ListShardsResponse, error)
+	// ListWorkers returns who takes tasks: the subscriptions of workers, and the calls
+	// that wait for tasks, at every node.
+	ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error)
 	// DrainNode makes a node give up its shards. It goes on to take calls.
 	DrainNode(ctx context.Context, in *DrainNodeRequest, opts ...grpc.CallOption) (*DrainNodeResponse, error)
 	// UndrainNode lets a node own shards again.
@@ -231,6 +235,16 @@ func (c *adminServiceClient) ListShards(ctx context.Context, in *ListShardsReque
 	return out, nil
 }
 
+func (c *adminServiceClient) ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListWorkersResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListWorkers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) DrainNode(ctx context.Context, in *DrainNodeRequest, opts ...grpc.CallOption) (*DrainNodeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DrainNodeResponse)
@@ -307,6 +321,9 @@ type AdminServiceServer interface {
 	ListNodes(context.Context, *ListNodesRequest) (*ListNodesResponse, error)
 	// ListShards returns the shards of a topic and who owns them.
 	ListShards(context.Context, *ListShardsRequest) (*ListShardsResponse, error)
+	// ListWorkers returns who takes tasks: the subscriptions of workers, and the calls
+	// that wait for tasks, at every node.
+	ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error)
 	// DrainNode makes a node give up its shards. It goes on to take calls.
 	DrainNode(context.Context, *DrainNodeRequest) (*DrainNodeResponse, error)
 	// UndrainNode lets a node own shards again.
@@ -373,6 +390,9 @@ func (UnimplementedAdminServiceServer) ListNodes(context.Context, *ListNodesRequ
 }
 func (UnimplementedAdminServiceServer) ListShards(context.Context, *ListShardsRequest) (*ListShardsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListShards not implemented")
+}
+func (UnimplementedAdminServiceServer) ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListWorkers not implemented")
 }
 func (UnimplementedAdminServiceServer) DrainNode(context.Context, *DrainNodeRequest) (*DrainNodeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DrainNode not implemented")
@@ -662,6 +682,24 @@ func _AdminService_ListShards_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_ListWorkers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListWorkersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListWorkers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListWorkers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListWorkers(ctx, req.(*ListWorkersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_DrainNode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DrainNodeRequest)
 	if err := dec(in); err != nil {
@@ -814,6 +852,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListShards",
 			Handler:    _AdminService_ListShards_Handler,
+		},
+		{
+			MethodName: "ListWorkers",
+			Handler:    _AdminService_ListWorkers_Handler,
 		},
 		{
 			MethodName: "DrainNode",

@@ -918,6 +918,175 @@ func (x *OwnedShard) GetLatenessMs() int64 {
 	return 0
 }
 
+type ListPeerWorkersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// Only what comes behind this one: its topic, and its number.
+	AfterTopic  string `protobuf:"bytes,2,opt,name=after_topic,json=afterTopic,proto3" json:"after_topic,omitempty"`
+	AfterNumber int64  `protobuf:"varint,3,opt,name=after_number,json=afterNumber,proto3" json:"after_number,omitempty"`
+	// At most so many, and 1,001.
+	Most          int32 `protobuf:"varint,4,opt,name=most,proto3" json:"most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPeerWorkersRequest) Reset() {
+	*x = ListPeerWorkersRequest{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPeerWorkersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPeerWorkersRequest) ProtoMessage() {}
+
+func (x *ListPeerWorkersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPeerWorkersRequest.ProtoReflect.Descriptor instead.
+func (*ListPeerWorkersRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListPeerWorkersRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ListPeerWorkersRequest) GetAfterTopic() string {
+	if x != nil {
+		return x.AfterTopic
+	}
+	return ""
+}
+
+func (x *ListPeerWorkersRequest) GetAfterNumber() int64 {
+	if x != nil {
+		return x.AfterNumber
+	}
+	return 0
+}
+
+func (x *ListPeerWorkersRequest) GetMost() int32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+type ListPeerWorkersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Workers       []*PeerWorker          `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPeerWorkersResponse) Reset() {
+	*x = ListPeerWorkersResponse{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPeerWorkersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPeerWorkersResponse) ProtoMessage() {}
+
+func (x *ListPeerWorkersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPeerWorkersResponse.ProtoReflect.Descriptor instead.
+func (*ListPeerWorkersResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ListPeerWorkersResponse) GetWorkers() []*PeerWorker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+type PeerWorker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Rises with every subscription of the node.
+	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Without the node.
+	Worker        *Worker `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerWorker) Reset() {
+	*x = PeerWorker{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerWorker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerWorker) ProtoMessage() {}
+
+func (x *PeerWorker) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerWorker.ProtoReflect.Descriptor instead.
+func (*PeerWorker) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PeerWorker) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *PeerWorker) GetWorker() *Worker {
+	if x != nil {
+		return x.Worker
+	}
+	return nil
+}
+
 type DrainPeerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// False ends it.
@@ -928,7 +1097,7 @@ type DrainPeerRequest struct {
 
 func (x *DrainPeerRequest) Reset() {
 	*x = DrainPeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1109,7 @@ func (x *DrainPeerRequest) String() string {
 func (*DrainPeerRequest) ProtoMessage() {}
 
 func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1122,7 @@ func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerRequest.ProtoReflect.Descriptor instead.
 func (*DrainPeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DrainPeerRequest) GetDraining() bool {
@@ -971,7 +1140,7 @@ type DrainPeerResponse struct {
 
 func (x *DrainPeerResponse) Reset() {
 	*x = DrainPeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1152,7 @@ func (x *DrainPeerResponse) String() string {
 func (*DrainPeerResponse) ProtoMessage() {}
 
 func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1165,7 @@ func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerResponse.ProtoReflect.Descriptor instead.
 func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 type ReleasePeerShardRequest struct {
@@ -1009,7 +1178,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	mi := &file_ddq_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1190,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	mi := &file_ddq_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1203,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -1059,7 +1228,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[16]
+	mi := &file_ddq_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1240,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[16]
+	mi := &file_ddq_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,14 +1253,14 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\"\xdc\x02\n" +
+	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\x1a\x12ddq/v1/admin.proto\"\xdc\x02\n" +
 	"\rNotifyRequest\x12/\n" +
 	"\apending\x18\x01 \x03(\v2\x15.ddq.v1.PendingNoticeR\apending\x12)\n" +
 	"\x05ended\x18\x02 \x03(\v2\x13.ddq.v1.EndedNoticeR\x05ended\x122\n" +
@@ -1160,17 +1329,30 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x05ready\x18\x05 \x01(\x03R\x05ready\x12\x12\n" +
 	"\x04held\x18\x06 \x01(\x03R\x04held\x12\x1f\n" +
 	"\vlateness_ms\x18\a \x01(\x03R\n" +
-	"latenessMs\".\n" +
+	"latenessMs\"\x86\x01\n" +
+	"\x16ListPeerWorkersRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1f\n" +
+	"\vafter_topic\x18\x02 \x01(\tR\n" +
+	"afterTopic\x12!\n" +
+	"\fafter_number\x18\x03 \x01(\x03R\vafterNumber\x12\x12\n" +
+	"\x04most\x18\x04 \x01(\x05R\x04most\"G\n" +
+	"\x17ListPeerWorkersResponse\x12,\n" +
+	"\aworkers\x18\x01 \x03(\v2\x12.ddq.v1.PeerWorkerR\aworkers\"L\n" +
+	"\n" +
+	"PeerWorker\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12&\n" +
+	"\x06worker\x18\x02 \x01(\v2\x0e.ddq.v1.WorkerR\x06worker\".\n" +
 	"\x10DrainPeerRequest\x12\x1a\n" +
 	"\bdraining\x18\x01 \x01(\bR\bdraining\"\x13\n" +
 	"\x11DrainPeerResponse\"E\n" +
 	"\x17ReleasePeerShardRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"\x1a\n" +
-	"\x18ReleasePeerShardResponse2\xac\x02\n" +
+	"\x18ReleasePeerShardResponse2\x80\x03\n" +
 	"\vPeerService\x129\n" +
 	"\x06Notify\x12\x15.ddq.v1.NotifyRequest\x1a\x16.ddq.v1.NotifyResponse(\x01\x12I\n" +
-	"\fDescribePeer\x12\x1b.ddq.v1.DescribePeerRequest\x1a\x1c.ddq.v1.DescribePeerResponse\x12@\n" +
+	"\fDescribePeer\x12\x1b.ddq.v1.DescribePeerRequest\x1a\x1c.ddq.v1.DescribePeerResponse\x12R\n" +
+	"\x0fListPeerWorkers\x12\x1e.ddq.v1.ListPeerWorkersRequest\x1a\x1f.ddq.v1.ListPeerWorkersResponse\x12@\n" +
 	"\tDrainPeer\x12\x18.ddq.v1.DrainPeerRequest\x1a\x19.ddq.v1.DrainPeerResponse\x12U\n" +
 	"\x10ReleasePeerShard\x12\x1f.ddq.v1.ReleasePeerShardRequest\x1a .ddq.v1.ReleasePeerShardResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
@@ -1186,7 +1368,7 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
@@ -1201,10 +1383,14 @@ var file_ddq_v1_peer_proto_goTypes = []any{
 	(*DescribePeerRequest)(nil),      // 10: ddq.v1.DescribePeerRequest
 	(*DescribePeerResponse)(nil),     // 11: ddq.v1.DescribePeerResponse
 	(*OwnedShard)(nil),               // 12: ddq.v1.OwnedShard
-	(*DrainPeerRequest)(nil),         // 13: ddq.v1.DrainPeerRequest
-	(*DrainPeerResponse)(nil),        // 14: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 15: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 16: ddq.v1.ReleasePeerShardResponse
+	(*ListPeerWorkersRequest)(nil),   // 13: ddq.v1.ListPeerWorkersRequest
+	(*ListPeerWorkersResponse)(nil),  // 14: ddq.v1.ListPeerWorkersResponse
+	(*PeerWorker)(nil),               // 15: ddq.v1.PeerWorker
+	(*DrainPeerRequest)(nil),         // 16: ddq.v1.DrainPeerRequest
+	(*DrainPeerResponse)(nil),        // 17: ddq.v1.DrainPeerResponse
+	(*ReleasePeerShardRequest)(nil),  // 18: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 19: ddq.v1.ReleasePeerShardResponse
+	(*Worker)(nil),                   // 20: ddq.v1.Worker
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
@@ -1216,19 +1402,23 @@ var file_ddq_v1_peer_proto_depIdxs = []int32{
 	8,  // 6: ddq.v1.NotifyRequest.cancels:type_name -> ddq.v1.CancelNotice
 	2,  // 7: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
 	12, // 8: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
-	0,  // 9: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	10, // 10: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	13, // 11: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	15, // 12: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	9,  // 13: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	11, // 14: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	14, // 15: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	16, // 16: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	15, // 9: ddq.v1.ListPeerWorkersResponse.workers:type_name -> ddq.v1.PeerWorker
+	20, // 10: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
+	0,  // 11: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	10, // 12: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	13, // 13: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
+	16, // 14: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	18, // 15: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	9,  // 16: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	11, // 17: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	14, // 18: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
+	17, // 19: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	19, // 20: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	16, // [16:21] is the sub-list for method output_type
+	11, // [11:16] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -1236,13 +1426,14 @@ func file_ddq_v1_peer_proto_init() {
 	if File_ddq_v1_peer_proto != nil {
 		return
 	}
+	file_ddq_v1_admin_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PeerService_Notify_FullMethodName           = "/ddq.v1.PeerService/Notify"
 	PeerService_DescribePeer_FullMethodName     = "/ddq.v1.PeerService/DescribePeer"
+	PeerService_ListPeerWorkers_FullMethodName  = "/ddq.v1.PeerService/ListPeerWorkers"
 	PeerService_DrainPeer_FullMethodName        = "/ddq.v1.PeerService/DrainPeer"
 	PeerService_ReleasePeerShard_FullMethodName = "/ddq.v1.PeerService/ReleasePeerShard"
 )
@@ -37,6 +38,8 @@ type PeerServiceClient interface {
 	Notify(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[NotifyRequest, NotifyResponse], error)
 	// DescribePeer says what the node owns and how it fares.
 	DescribePeer(ctx context.Context, in *DescribePeerRequest, opts ...grpc.CallOption) (*DescribePeerResponse, error)
+	// ListPeerWorkers returns workers that are connected to the node, by topic and age.
+	ListPeerWorkers(ctx context.Context, in *ListPeerWorkersRequest, opts ...grpc.CallOption) (*ListPeerWorkersResponse, error)
 	// DrainPeer makes the node give up its shards and stay, or take shards again.
 	DrainPeer(ctx context.Context, in *DrainPeerRequest, opts ...grpc.CallOption) (*DrainPeerResponse, error)
 	// ReleasePeerShard makes the node give up one shard, to whoever claims it.
@@ -68,6 +71,16 @@ func (c *peerServiceClient) DescribePeer(ctx context.Context, in *DescribePeerRe
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DescribePeerResponse)
 	err := c.cc.Invoke(ctx, PeerService_DescribePeer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerServiceClient) ListPeerWorkers(ctx context.Context, in *ListPeerWorkersRequest, opts ...grpc.CallOption) (*ListPeerWorkersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListPeerWorkersResponse)
+	err := c.cc.Invoke(ctx, PeerService_ListPeerWorkers_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +119,8 @@ type PeerServiceServer interface {
 	Notify(grpc.ClientStreamingServer[NotifyRequest, NotifyResponse]) error
 	// DescribePeer says what the node owns and how it fares.
 	DescribePeer(context.Context, *DescribePeerRequest) (*DescribePeerResponse, error)
+	// ListPeerWorkers returns workers that are connected to the node, by topic and age.
+	ListPeerWorkers(context.Context, *ListPeerWorkersRequest) (*ListPeerWorkersResponse, error)
 	// DrainPeer makes the node give up its shards and stay, or take shards again.
 	DrainPeer(context.Context, *DrainPeerRequest) (*DrainPeerResponse, error)
 	// ReleasePeerShard makes the node give up one shard, to whoever claims it.
@@ -125,6 +140,9 @@ func (UnimplementedPeerServiceServer) Notify(grpc.ClientStreamingServer[NotifyRe
 }
 func (UnimplementedPeerServiceServer) DescribePeer(context.Context, *DescribePeerRequest) (*DescribePeerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DescribePeer not implemented")
+}
+func (UnimplementedPeerServiceServer) ListPeerWorkers(context.Context, *ListPeerWorkersRequest) (*ListPeerWorkersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPeerWorkers not implemented")
 }
 func (UnimplementedPeerServiceServer) DrainPeer(context.Context, *DrainPeerRequest) (*DrainPeerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DrainPeer not implemented")
@@ -178,6 +196,24 @@ func _PeerService_DescribePeer_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_ListPeerWorkers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListPeerWorkersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).ListPeerWorkers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_ListPeerWorkers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).ListPeerWorkers(ctx, req.(*ListPeerWorkersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PeerService_DrainPeer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DrainPeerRequest)
 	if err := dec(in); err != nil {
@@ -224,6 +260,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DescribePeer",
 			Handler:    _PeerService_DescribePeer_Handler,
+		},
+		{
+			MethodName: "ListPeerWorkers",
+			Handler:    _PeerService_ListPeerWorkers_Handler,
 		},
 		{
 			MethodName: "DrainPeer",

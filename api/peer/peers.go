@@ -219,6 +219,21 @@ func (p *Peers) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus
 	return statusOf(r), nil
 }
 
+// Workers asks a node for workers that are connected to it.
+func (p *Peers) Workers(ctx context.Context, to fleet.Member, q fleet.WorkersQuery) ([]fleet.Worker, error) {
+	n, err := p.node(to)
+	if err != nil {
+		return nil, err
+	}
+	r, err := n.peer.ListPeerWorkers(ctx, &ddqv1.ListPeerWorkersRequest{
+		Topic: q.Topic, AfterTopic: q.After.Topic, AfterNumber: q.After.Number, Most: int32(q.Most), //nolint:gosec // it is a page at the most
+	})
+	if err != nil {
+		return nil, failureOf(to, err)
+	}
+	return workersOf(r), nil
+}
+
 // Drain makes a node give up its shards, or take shards again.
 func (p *Peers) Drain(ctx context.Context, to fleet.Member, draining bool) error {
 	n, err := p.node(to)

@@ -78,6 +78,13 @@ func (o *otherNode) DescribePeer(context.Context, *ddqv1.DescribePeerRequest) (*
 	}, nil
 }
 
+func (o *otherNode) ListPeerWorkers(_ context.Context, r *ddqv1.ListPeerWorkersRequest) (*ddqv1.ListPeerWorkersResponse, error) {
+	return &ddqv1.ListPeerWorkersResponse{Workers: []*ddqv1.PeerWorker{
+		{Number: r.AfterNumber + int64(r.Most), Worker: &ddqv1.Worker{Name: r.AfterTopic, Topic: r.Topic, SinceUnixMs: 9, InFlight: 1, Credit: 2, MaxInFlight: 3, Client: "py"}},
+		{},
+	}}, nil
+}
+
 // pings lets nodes ping as often as a real one does.
 var pings = grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true})
 
@@ -453,6 +460,19 @@ func TestNodesThatLeftAreForgotten(t *testing.T) {
 		}
 		if s, err := p.Describe(t.Context(), nodeB); err != nil || s.Node != "b" {
 			t.Errorf("a node that is back: %+v, %v", s, err)
+		}
+	})
+}
+
+func TestANodeIsAskedForItsWorkers(t *testing.T) {
+	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
+		got, err := p.Workers(t.Context(), nodeB, fleet.WorkersQuery{Topic: "sms", After: fleet.WorkerKey{Topic: "mail", Number: 40}, Most: 2})
+		want := []fleet.Worker{
+			{WorkerKey: fleet.WorkerKey{Topic: "sms", Number: 42}, Name: "mail", Since: 9, InFlight: 1, Credit: 2, MaxInFlight: 3, Client: "py"},
+			{},
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %+v, %v", got, err)
 		}
 	})
 }

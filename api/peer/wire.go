@@ -112,3 +112,19 @@ func statusOf(r *ddqv1.DescribePeerResponse) fleet.PeerStatus {
 	}
 	return s
 }
+
+func workersOf(r *ddqv1.ListPeerWorkersResponse) []fleet.Worker {
+	workers := make([]fleet.Worker, len(r.Workers))
+	for i, w := range r.Workers {
+		workers[i] = fleet.Worker{
+			WorkerKey:   fleet.WorkerKey{Topic: w.Worker.GetTopic(), Number: w.Number},
+			Name:        w.Worker.GetName(),
+			Since:       store.Millis(w.Worker.GetSinceUnixMs()),
+			InFlight:    int(w.Worker.GetInFlight()),
+			Credit:      int(w.Worker.GetCredit()),
+			MaxInFlight: int(w.Worker.GetMaxInFlight()),
+			Client:      w.Worker.GetClient(),
+		}
+	}
+	return workers
+}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
@@ -46,6 +48,10 @@ type idlePeers struct{ fleet.Peers }
 
 func (idlePeers) Keep([]fleet.Member)               {}
 func (idlePeers) Notify(fleet.Member, fleet.Notice) {}
+
+func (idlePeers) Workers(context.Context, fleet.Member, fleet.WorkersQuery) ([]fleet.Worker, error) {
+	return nil, errors.New("it hears nothing")
+}
 
 // fleetBubble runs test on a node of a fleet with another one, b, which calls come from.
 func fleetBubble(t *testing.T, config Config, test func(r *rig)) {

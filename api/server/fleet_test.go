@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,6 +113,43 @@ func TestNoticesEndWhenTheNodeDrains(t *testing.T) {
 		}
 		if _, err := stopped(); err != nil {
 			r.Error(err)
+		}
+	})
+}
+
+// A stream of another node is no worker.
+func TestWorkersAreListed(t *testing.T) {
+	fleetBubble(t, Config{}, func(r *rig) {
+		must(r, created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(1)})(r))
+		r.subscribeOnDemand()
+		since := r.service.Node().Clock().Millis()
+		s := r.open()
+		s.send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "t", Worker: "mailer", MaxInFlight: 7, LocalShardsOnly: true}, Credit: proto.Int32(3)})
+		s.next()
+		synctest.Wait()
+		list, err := r.admin.ListWorkers(r.Context(), &ddqv1.ListWorkersRequest{})
+		must(r, err)
+		if !slices.Equal(list.SilentNodes, []string{"b"}) || len(list.Workers) != 1 {
+			r.Fatalf("listed %v", list)
+		}
+		want := &ddqv1.Worker{Name: "mailer", Topic: "t", Node: "a", SinceUnixMs: int64(since), Credit: 3, MaxInFlight: 7, Client: list.Workers[0].Client}
+		if got := list.Workers[0]; !proto.Equal(got, want) || !strings.HasPrefix(got.Client, "grpc-go/") {
+			r.Errorf("got %v, want %v", got, want)
+		}
+		peer, err := ddqv1.NewPeerServiceClient(r.conn).ListPeerWorkers(r.Context(), &ddqv1.ListPeerWorkersRequest{Most: 10})
+		must(r, err)
+		want.Node = ""
+		if len(peer.Workers) != 1 || peer.Workers[0].Number == 0 || !proto.Equal(peer.Workers[0].Worker, want) {
+			r.Fatalf("the node lists %v", peer)
+		}
+		for what, ask := range map[string]*ddqv1.ListPeerWorkersRequest{
+			"behind it":        {AfterTopic: "t", AfterNumber: peer.Workers[0].Number, Most: 10},
+			"of another topic": {Topic: "u", Most: 10},
+			"none":             {Most: -1},
+		} {
+			if peer, err := ddqv1.NewPeerServiceClient(r.conn).ListPeerWorkers(r.Context(), ask); err != nil || len(peer.Workers) != 0 {
+				r.Errorf("%s: %v, %v", what, peer, err)
+			}
 		}
 	})
 }

@@ -403,6 +403,22 @@ func TestListingsShowWhatMayBeRead(t *testing.T) {
 		if err != nil || len(shards.Shards) == 0 || slices.ContainsFunc(shards.Shards, func(s *ddqv1.Shard) bool { return s.Topic == "sms" }) {
 			t.Errorf("%v, %v", shards, err)
 		}
+		for _, name := range []string{"mail", "sms"} {
+			stream, err := r.queue.Subscribe(r.as(r.root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: name, Worker: "w"}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stream.Recv(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		workers, err := r.admin.ListWorkers(r.as(secret), &ddqv1.ListWorkersRequest{})
+		if err != nil || len(workers.Workers) != 1 || workers.Workers[0].Topic != "mail" {
+			t.Errorf("%v, %v", workers, err)
+		}
 	})
 }
 
@@ -477,7 +493,7 @@ func TestCallsThatNameNoTopic(t *testing.T) {
 			"AccessService/CreateToken", "AccessService/DeleteBinding", "AccessService/ListBindings", "AccessService/ListTokens", // within its grants
 			"AccessService/PutBinding", "AccessService/RevokeToken", "AccessService/RotateToken", "AccessService/WhoAmI",
 			"AdminService/DescribeServer", "AdminService/ListNodes", // no topics
-			"AdminService/ListShards", "AdminService/ListTopics", // those that it may read
+			"AdminService/ListShards", "AdminService/ListTopics", "AdminService/ListWorkers", // those that it may read
 			"ScheduleService/GetCalendar", "ScheduleService/ListCalendars", // days, of no topic
 			"ScheduleService/ListSchedules", "WorkflowService/ListWorkflows", // of topics that it may read
 		}

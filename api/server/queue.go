@@ -56,6 +56,7 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 	if e != nil {
 		return nil, e
 	}
+	options.Client = delivery.ClientOf(ctx)
 	poll, done := q.poll(ctx)
 	defer done()
 	held, err := q.service.Delivery.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)

@@ -68,7 +68,7 @@ func (a *admission) look(ctx context.Context, ref *actors.Topic, topic *store.To
 	for i := range stats {
 		waiting += stats[i].Pending
 	}
-	backlog.Seen(time.Now(), int(min(waiting, actors.MaxTasks)), topic.MaxBacklog, len(members(a.node)))
+	backlog.Seen(time.Now(), int(min(waiting, actors.MaxTasks)), topic.MaxBacklog, len(a.node.Members()))
 	return nil
 }
 

@@ -99,7 +99,7 @@ func (s *Fleet) shardStatus(ctx context.Context, page []store.Shard) ([]ShardSta
 	ctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
 	loads := make(map[store.Shard]*fleet.OwnedShard)
-	for _, node := range s.describeAll(ctx, members(s.node)) {
+	for _, node := range s.describeAll(ctx, s.node.Members()) {
 		for i := range node.Shards {
 			loads[node.Shards[i].Shard] = &node.Shards[i]
 		}
@@ -247,7 +247,7 @@ func (s *Fleet) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
 	nodes := s.NodesWithoutLoad()
-	loads := s.describeAll(ctx, members(s.node))
+	loads := s.describeAll(ctx, s.node.Members())
 	for i := range nodes {
 		nodes[i].Load = loads[nodes[i].Name]
 	}
@@ -256,7 +256,7 @@ func (s *Fleet) Nodes(ctx context.Context) ([]NodeStatus, error) {
 
 // NodesWithoutLoad is Nodes without asking any other node.
 func (s *Fleet) NodesWithoutLoad() []NodeStatus {
-	members := members(s.node)
+	members := s.node.Members()
 	nodes := make([]NodeStatus, len(members))
 	for i, m := range members {
 		nodes[i] = NodeStatus{Member: m, Self: m.Name == s.node.Config().Node}

@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/api/service/undeliverable"
 	"github.com/ddq-io/ddq/api/service/watches"
+	"github.com/ddq-io/ddq/api/service/workers"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 )
@@ -30,6 +31,7 @@ type Service struct {
 	Watches     *watches.Watches
 	Delivery    *Delivery
 	Fleet       *Fleet
+	Workers     *workers.Workers
 	Schedules   *schedules.Schedules
 	Calendars   *schedules.Calendars
 	Workflows   *workflows.Workflows
@@ -68,6 +70,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Watches:     watches.New(node, st, limits),
 		Delivery:    &Delivery{node, tasks, limits},
 		Fleet:       &Fleet{node, st, limits, look},
+		Workers:     workers.New(node, look.topics),
 		Schedules:   scheduled,
 		Calendars:   schedules.NewCalendars(scheduled),
 		Workflows:   flows,

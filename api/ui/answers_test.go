@@ -106,7 +106,7 @@ func TestPagesStandAnyAnswer(t *testing.T) {
 		text := url.QueryEscape(hostile[int(seed)%len(hostile)]) //nolint:gosec // it is small
 		for _, path := range []string{
 			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text,
-			"schedules?topic=" + text, "schedule?topic=mail&name=" + text, "workflows?topic=" + text, "workflow?id=" + text, "nodes", "shards?drain=" + text + "&topic=" + text, "settings",
+			"schedules?topic=" + text, "schedule?topic=mail&name=" + text, "workflows?topic=" + text, "workflow?id=" + text, "nodes", "workers?topic=" + text + "&page=" + text, "shards?drain=" + text + "&topic=" + text, "settings",
 		} {
 			w := httptest.NewRecorder()
 			pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, ui.Prefix+path, nil))

@@ -172,7 +172,7 @@ func TestAnEmptyServerSaysHowToBegin(t *testing.T) {
 	if _, text := r.get(http.StatusOK, "/"); !strings.Contains(text, "ddq enqueue") {
 		t.Error(text)
 	}
-	if n := len(r.walk()); n != 7 {
+	if n := len(r.walk()); n != 8 {
 		t.Errorf("%d pages", n)
 	}
 }
@@ -323,4 +323,28 @@ func TestPagesThatAreNone(t *testing.T) {
 	if post.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %s", post.Status)
 	}
+}
+
+func TestWorkersAreShown(t *testing.T) {
+	r := start(t)
+	r.enqueue(client.Task{Topic: "mail", ID: "later", Delay: time.Hour})
+	stream, err := ddqv1.NewDelayQueueServiceClient(r.client.Conn()).Subscribe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "mail", Worker: hostile[0], MaxInFlight: 7}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/ui/workers", "/ui/workers?topic=mail"} {
+		page, text := r.get(http.StatusOK, path)
+		r.check(path, page)
+		if !strings.Contains(text, html.EscapeString(hostile[0])) || !strings.Contains(text, "grpc-go/") {
+			t.Errorf("%s does not show the worker:\n%s", path, text)
+		}
+	}
+	r.get(http.StatusNotFound, "/ui/workers?topic=sms")
+	r.get(http.StatusBadRequest, "/ui/workers?page=x")
 }

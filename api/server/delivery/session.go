@@ -124,6 +124,7 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 		Worker:      f.Hello.Worker,
 		MaxInFlight: int(f.Hello.MaxInFlight),
 		Visibility:  visibility,
+		Client:      ClientOf(ses.stream.Context()),
 		LocalOnly:   f.Hello.LocalShardsOnly,
 		OnDemand:    f.Hello.OnDemand,
 		Peer:        peer,

@@ -266,6 +266,14 @@ func (n *Node) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus,
 	return other.Sys.Node().Peer().Describe(ctx)
 }
 
+func (n *Node) Workers(ctx context.Context, to fleet.Member, q fleet.WorkersQuery) ([]fleet.Worker, error) {
+	other := n.reach(to.Name)
+	if other == nil {
+		return nil, errors.New("unreachable")
+	}
+	return other.Sys.Node().Peer().Workers(ctx, q)
+}
+
 func (n *Node) Drain(_ context.Context, to fleet.Member, draining bool) error {
 	return n.reach(to.Name).Sys.Node().Peer().Drain(draining)
 }

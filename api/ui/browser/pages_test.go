@@ -65,6 +65,7 @@ var pages = []struct{ name, path string }{
 	{"workflows", "/ui/workflows"},
 	{"workflow", "/ui/workflow?topic=orders&id=order-17"},
 	{"nodes", "/ui/nodes"},
+	{"workers", "/ui/workers"},
 	{"shards", "/ui/shards?topic=sms"},
 	{"settings", "/ui/settings"},
 	{"nothing", "/ui/nothing"},

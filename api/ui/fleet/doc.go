@@ -1,2 +1,2 @@
-// Package fleet shows the nodes and what they own, and moves it.
+// Package fleet shows the nodes and what they own, and moves it, and the workers of all.
 package fleet

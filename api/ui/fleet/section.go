@@ -17,8 +17,9 @@ func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{admin: ddqv1.NewAdminServiceClient(conn)}
 	return frame.Section{
 		Pages: map[string]frame.Maker{
-			"nodes":  s.nodes,
-			"shards": s.shards,
+			"nodes":   s.nodes,
+			"shards":  s.shards,
+			"workers": s.workers,
 		},
 		Actions: map[string]frame.Action{
 			"node/drain":    s.drainNode,

@@ -10,6 +10,7 @@ var menu = []struct{ page, path, name string }{
 	{"overview", "", "Topics"},
 	{"schedules", "schedules", "Schedules"},
 	{"workflows", "workflows", "Workflows"},
+	{"workers", "workers", "Workers"},
 	{"nodes", "nodes", "Nodes"},
 	{"settings", "settings", "Settings"},
 }

@@ -96,7 +96,7 @@ func (p *topicPage) pictures() g.Node {
 
 func (p *topicPage) links() g.Node {
 	var all g.Group
-	for _, to := range []string{"tasks", "dead", "schedules", "workflows", "shards"} {
+	for _, to := range []string{"tasks", "dead", "schedules", "workflows", "workers", "shards"} {
 		if len(all) > 0 {
 			all = append(all, g.Text(" · "))
 		}

@@ -1067,6 +1067,15 @@ class ListTopicsResponse(TypedDict, total=False):
     topics: List[Topic]
 
 
+class ListWorkersResponse(TypedDict, total=False):
+    # Empty on the last page.
+    next_page_token: str
+    # Nodes that did not answer in time: their workers are missing.
+    silent_nodes: List[str]
+    # By node, topic and age.
+    workers: List[Worker]
+
+
 class ListWorkflowsResponse(TypedDict, total=False):
     # Empty on the last page. A page may hold fewer than asked for.
     next_page_token: str
@@ -2477,6 +2486,30 @@ class WhoAmIResponse(TypedDict, total=False):
     kind: str
     name: str
     namespace: str
+
+
+# Worker is a subscription of a worker at a node, or a call that waits for tasks. A worker
+# that takes tasks of several topics, or is connected to every node, has one for each.
+class Worker(TypedDict, total=False):
+    # The user agent of its program; empty when it sent none.
+    client: str
+    # Tasks that it will take beyond those.
+    # A number of 64 bits, as text.
+    credit: str
+    # Tasks that were found for it and are not settled.
+    # A number of 64 bits, as text.
+    in_flight: str
+    # The most tasks it may have in flight.
+    # A number of 64 bits, as text.
+    max_in_flight: str
+    # As the worker calls itself; empty when it does not.
+    name: str
+    # The node that it is connected to.
+    node: str
+    # Since when, on the store's clock.
+    # A number of 64 bits, as text.
+    since_unix_ms: str
+    topic: str
 
 
 # Workflow is steps that belong together. It is data: a graph that is stored as it was

@@ -1185,6 +1185,15 @@ export interface ListTopicsResponse {
   topics?: Topic[];
 }
 
+export interface ListWorkersResponse {
+  /** Empty on the last page. */
+  next_page_token?: string;
+  /** Nodes that did not answer in time: their workers are missing. */
+  silent_nodes?: string[];
+  /** By node, topic and age. */
+  workers?: Worker[];
+}
+
 export interface ListWorkflowsResponse {
   /** Empty on the last page. A page may hold fewer than asked for. */
   next_page_token?: string;
@@ -2747,6 +2756,40 @@ export interface WhoAmIResponse {
   kind?: string;
   name?: string;
   namespace?: string;
+}
+
+/**
+ * Worker is a subscription of a worker at a node, or a call that waits for tasks. A worker
+ * that takes tasks of several topics, or is connected to every node, has one for each.
+ */
+export interface Worker {
+  /** The user agent of its program; empty when it sent none. */
+  client?: string;
+  /**
+   * Tasks that it will take beyond those.
+   * A number of 64 bits, as text.
+   */
+  credit?: string;
+  /**
+   * Tasks that were found for it and are not settled.
+   * A number of 64 bits, as text.
+   */
+  in_flight?: string;
+  /**
+   * The most tasks it may have in flight.
+   * A number of 64 bits, as text.
+   */
+  max_in_flight?: string;
+  /** As the worker calls itself; empty when it does not. */
+  name?: string;
+  /** The node that it is connected to. */
+  node?: string;
+  /**
+   * Since when, on the store's clock.
+   * A number of 64 bits, as text.
+   */
+  since_unix_ms?: string;
+  topic?: string;
 }
 
 /**
