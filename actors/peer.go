@@ -91,7 +91,14 @@ func (p *Peer) openFor(at store.Shard, told bool) {
 }
 
 // Describe says how the node fares.
-func (p *Peer) Describe(ctx context.Context) (fleet.PeerStatus, error) {
+func (p *Peer) Describe(ctx context.Context) (fleet.PeerStatus, error) { return p.describe(ctx, false) }
+
+// DescribeDue is Describe with what comes due soon.
+func (p *Peer) DescribeDue(ctx context.Context) (fleet.PeerStatus, error) {
+	return p.describe(ctx, true)
+}
+
+func (p *Peer) describe(ctx context.Context, due bool) (fleet.PeerStatus, error) {
 	if !p.rt.Running.Load() {
 		return fleet.PeerStatus{}, p.rt.Serving()
 	}
@@ -106,7 +113,7 @@ func (p *Peer) Describe(ctx context.Context) (fleet.PeerStatus, error) {
 		for _, pid := range ref.shards() {
 			reply := make(chan fleet.OwnedShard, 1)
 			asked = append(asked, reply)
-			p.rt.Send(pid, &shard.DescribeShard{Reply: reply})
+			p.rt.Send(pid, &shard.DescribeShard{Reply: reply, Due: due})
 		}
 	})
 	for _, reply := range asked {

@@ -357,6 +357,10 @@ func (n *simNode) Describe(context.Context, fleet.Member) (fleet.PeerStatus, err
 	return fleet.PeerStatus{}, errSimAway
 }
 
+func (n *simNode) DescribeDue(context.Context, fleet.Member) (fleet.PeerStatus, error) {
+	return fleet.PeerStatus{}, errSimAway
+}
+
 func (n *simNode) Workers(context.Context, fleet.Member, fleet.WorkersQuery) ([]fleet.Worker, error) {
 	return nil, errSimAway
 }

@@ -77,6 +77,16 @@ func (q *Queue) At(ms int64) int {
 	return 0
 }
 
+// Count adds up how many ids are due in each of the periods of so many ms that begin at
+// from. It looks at each slot once.
+func (q *Queue) Count(from, period int64, counts []int64) {
+	for ms, found := range q.slots.byMs {
+		if at := (ms - from) / period; ms >= from && at < int64(len(counts)) {
+			counts[at] += int64(q.slots.at(found).len)
+		}
+	}
+}
+
 // Insert puts id in at its due time, in Unix ms, and tells whether it is new. A
 // known id is moved, to the end of its new slot. What is past due already is
 // notified at once. A closed queue takes nothing.

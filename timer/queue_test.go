@@ -128,6 +128,17 @@ func TestQueueDoesAsItsModel(t *testing.T) {
 				if ok != known || got != want {
 					t.Fatalf("due of %q: %d, %v, want %d, %v", id, got, ok, want, known)
 				}
+				from, period := anyDue.Draw(t, "from")-7, rapid.Int64Range(1, 50_000).Draw(t, "period")
+				counts, wants := make([]int64, 3), make([]int64, 3)
+				q.Count(from, period, counts)
+				for _, due := range m.due {
+					if at := (due - from) / period; due >= from && at < 3 {
+						wants[at]++
+					}
+				}
+				if !slices.Equal(counts, wants) {
+					t.Fatalf("from %d on, by %d: %v, want %v", from, period, counts, wants)
+				}
 			},
 		})
 	})

@@ -41,6 +41,9 @@ func (m *memory) Empty() bool { return m.wheel.Len()+len(m.out)+len(m.orders.ByK
 // ordering key.
 func (m *memory) ReadyLen() int { return len(m.out) + len(m.orders.Waiting) }
 
+// KnownUntil is before when all pending tasks are known.
+func (m *memory) KnownUntil() store.Millis { return max(m.window.Mark.Due, m.window.Clear) }
+
 // Behind is how many tasks wait for another one of their ordering key.
 func (m *memory) Behind() int { return len(m.orders.Waiting) }
 

@@ -90,6 +90,8 @@ type Peers interface {
 	Keep(others []Member)
 	// Describe asks a node how it fares.
 	Describe(ctx context.Context, to Member) (PeerStatus, error)
+	// DescribeDue is Describe with what comes due soon.
+	DescribeDue(ctx context.Context, to Member) (PeerStatus, error)
 	// Workers asks a node for workers that are connected to it.
 	Workers(ctx context.Context, to Member, q WorkersQuery) ([]Worker, error)
 	// Drain makes a node give up its shards, or take shards again.
@@ -200,4 +202,5 @@ type OwnedShard struct {
 	Ready    int           // tasks due and not held
 	Held     int           // tasks held
 	Lateness time.Duration // of the oldest ready task
+	DueSoon  DueSoon       // of DescribeDue
 }

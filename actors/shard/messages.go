@@ -135,7 +135,10 @@ type (
 	// HandShard comes from the node: give the shard up, to whoever should own it.
 	HandShard struct{}
 	// DescribeShard comes from the node.
-	DescribeShard struct{ Reply chan fleet.OwnedShard }
+	DescribeShard struct {
+		Reply chan fleet.OwnedShard
+		Due   bool // with what comes due soon
+	}
 	// PendingGone comes from the node: tasks were deleted.
 	PendingGone struct {
 		Ids []string

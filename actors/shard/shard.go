@@ -121,7 +121,11 @@ func (s *Actor) Receive(c actor.Context) {
 		s.loader.setAhead()
 		s.cells.configured()
 	case *DescribeShard:
-		m.Reply <- s.describe()
+		d := s.describe()
+		if m.Due && s.claimer.owned() {
+			d.DueSoon = s.dueSoon()
+		}
+		m.Reply <- d
 	default:
 		s.hand(m, true)
 	}

@@ -101,6 +101,7 @@ var services = map[string][]Rule{
 		{"DescribeServer", 0, Anyone},
 		{"ListNodes", 0, Anyone},
 		{"ListShards", Read, Shown},
+		{"GetOverview", Read, Shown},
 		{"ListWorkers", Read, Shown},
 		{"DrainNode", Admin, Fleet},
 		{"UndrainNode", Admin, Fleet},

@@ -2633,6 +2633,222 @@ func (x *Shard) GetFormer() bool {
 	return false
 }
 
+type GetOverviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Topics: at most 200; 0 means 50.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Of this call or of ListTopics.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOverviewRequest) Reset() {
+	*x = GetOverviewRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOverviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOverviewRequest) ProtoMessage() {}
+
+func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOverviewRequest.ProtoReflect.Descriptor instead.
+func (*GetOverviewRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *GetOverviewRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *GetOverviewRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type GetOverviewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node that answers, and what is wrong.
+	Server *DescribeServerResponse `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// By name.
+	Topics []*TopicOverview `protobuf:"bytes,2,rep,name=topics,proto3" json:"topics,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The second that due of topics begins with.
+	DueFromUnixMs int64 `protobuf:"varint,4,opt,name=due_from_unix_ms,json=dueFromUnixMs,proto3" json:"due_from_unix_ms,omitempty"`
+	// By name.
+	Nodes []*Node `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Nodes that did not answer in time: what they have is missing.
+	SilentNodes   []string `protobuf:"bytes,6,rep,name=silent_nodes,json=silentNodes,proto3" json:"silent_nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOverviewResponse) Reset() {
+	*x = GetOverviewResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOverviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOverviewResponse) ProtoMessage() {}
+
+func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
+func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *GetOverviewResponse) GetServer() *DescribeServerResponse {
+	if x != nil {
+		return x.Server
+	}
+	return nil
+}
+
+func (x *GetOverviewResponse) GetTopics() []*TopicOverview {
+	if x != nil {
+		return x.Topics
+	}
+	return nil
+}
+
+func (x *GetOverviewResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *GetOverviewResponse) GetDueFromUnixMs() int64 {
+	if x != nil {
+		return x.DueFromUnixMs
+	}
+	return 0
+}
+
+func (x *GetOverviewResponse) GetNodes() []*Node {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *GetOverviewResponse) GetSilentNodes() []string {
+	if x != nil {
+		return x.SilentNodes
+	}
+	return nil
+}
+
+// TopicOverview is how a topic fares.
+type TopicOverview struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic *Topic                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Depth *Depth                 `protobuf:"bytes,2,opt,name=depth,proto3" json:"depth,omitempty"`
+	// How late the oldest task is that is ready.
+	LatenessMs int64 `protobuf:"varint,3,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
+	// Tasks that come due in each of the next seconds, of as many seconds as are known
+	// whole: 60 at most, and fewer when very many tasks are due.
+	Due           []int64 `protobuf:"varint,4,rep,packed,name=due,proto3" json:"due,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopicOverview) Reset() {
+	*x = TopicOverview{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopicOverview) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopicOverview) ProtoMessage() {}
+
+func (x *TopicOverview) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopicOverview.ProtoReflect.Descriptor instead.
+func (*TopicOverview) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *TopicOverview) GetTopic() *Topic {
+	if x != nil {
+		return x.Topic
+	}
+	return nil
+}
+
+func (x *TopicOverview) GetDepth() *Depth {
+	if x != nil {
+		return x.Depth
+	}
+	return nil
+}
+
+func (x *TopicOverview) GetLatenessMs() int64 {
+	if x != nil {
+		return x.LatenessMs
+	}
+	return 0
+}
+
+func (x *TopicOverview) GetDue() []int64 {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
 type ListWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Every topic when empty.
@@ -2646,7 +2862,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2658,7 +2874,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2671,7 +2887,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListWorkersRequest) GetTopic() string {
@@ -2709,7 +2925,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2937,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2950,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*Worker {
@@ -2783,7 +2999,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +3011,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +3024,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Worker) GetName() string {
@@ -2878,7 +3094,7 @@ type ReshardTopicRequest struct {
 
 func (x *ReshardTopicRequest) Reset() {
 	*x = ReshardTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2890,7 +3106,7 @@ func (x *ReshardTopicRequest) String() string {
 func (*ReshardTopicRequest) ProtoMessage() {}
 
 func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2903,7 +3119,7 @@ func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
 func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReshardTopicRequest) GetName() string {
@@ -2929,7 +3145,7 @@ type ReshardTopicResponse struct {
 
 func (x *ReshardTopicResponse) Reset() {
 	*x = ReshardTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2941,7 +3157,7 @@ func (x *ReshardTopicResponse) String() string {
 func (*ReshardTopicResponse) ProtoMessage() {}
 
 func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2954,7 +3170,7 @@ func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
 func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReshardTopicResponse) GetTopic() *Topic {
@@ -2976,7 +3192,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2988,7 +3204,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3001,7 +3217,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -3027,7 +3243,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3255,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3268,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -3070,7 +3286,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3298,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3311,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 type UndrainNodeRequest struct {
@@ -3107,7 +3323,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3335,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3132,7 +3348,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -3150,7 +3366,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3378,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3391,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 type PlanRebalanceRequest struct {
@@ -3187,7 +3403,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3415,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3428,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -3231,7 +3447,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3459,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3472,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -3280,7 +3496,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[49]
+	mi := &file_ddq_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3508,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[49]
+	mi := &file_ddq_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3521,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -3346,7 +3562,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[50]
+	mi := &file_ddq_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3574,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[50]
+	mi := &file_ddq_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3587,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -3396,7 +3612,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[51]
+	mi := &file_ddq_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3624,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[51]
+	mi := &file_ddq_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3637,7 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
@@ -3629,7 +3845,24 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x05depth\x18\x06 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12+\n" +
 	"\x12oldest_due_unix_ms\x18\a \x01(\x03R\x0foldestDueUnixMs\x12%\n" +
 	"\x04load\x18\b \x01(\v2\x11.ddq.v1.OwnedLoadR\x04load\x12\x16\n" +
-	"\x06former\x18\t \x01(\bR\x06former\"f\n" +
+	"\x06former\x18\t \x01(\bR\x06former\"P\n" +
+	"\x12GetOverviewRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x94\x02\n" +
+	"\x13GetOverviewResponse\x126\n" +
+	"\x06server\x18\x01 \x01(\v2\x1e.ddq.v1.DescribeServerResponseR\x06server\x12-\n" +
+	"\x06topics\x18\x02 \x03(\v2\x15.ddq.v1.TopicOverviewR\x06topics\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12'\n" +
+	"\x10due_from_unix_ms\x18\x04 \x01(\x03R\rdueFromUnixMs\x12\"\n" +
+	"\x05nodes\x18\x05 \x03(\v2\f.ddq.v1.NodeR\x05nodes\x12!\n" +
+	"\fsilent_nodes\x18\x06 \x03(\tR\vsilentNodes\"\x8c\x01\n" +
+	"\rTopicOverview\x12#\n" +
+	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\x12#\n" +
+	"\x05depth\x18\x02 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12\x1f\n" +
+	"\vlateness_ms\x18\x03 \x01(\x03R\n" +
+	"latenessMs\x12\x10\n" +
+	"\x03due\x18\x04 \x03(\x03R\x03due\"f\n" +
 	"\x12ListWorkersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -3688,7 +3921,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
 	"\x11NODE_STATE_ACTIVE\x10\x02\x12\x17\n" +
-	"\x13NODE_STATE_DRAINING\x10\x032\xcc\x10\n" +
+	"\x13NODE_STATE_DRAINING\x10\x032\xaa\x11\n" +
 	"\fAdminService\x12]\n" +
 	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/topics\x12m\n" +
@@ -3711,7 +3944,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\tListNodes\x12\x18.ddq.v1.ListNodesRequest\x1a\x19.ddq.v1.ListNodesResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x12W\n" +
 	"\n" +
 	"ListShards\x12\x19.ddq.v1.ListShardsRequest\x1a\x1a.ddq.v1.ListShardsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/shards\x12[\n" +
+	"/v1/shards\x12\\\n" +
+	"\vGetOverview\x12\x1a.ddq.v1.GetOverviewRequest\x1a\x1b.ddq.v1.GetOverviewResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/overview\x12[\n" +
 	"\vListWorkers\x12\x1a.ddq.v1.ListWorkersRequest\x1a\x1b.ddq.v1.ListWorkersResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/workers\x12c\n" +
 	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/nodes/{name}:drain\x12k\n" +
 	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/nodes/{name}:undrain\x12h\n" +
@@ -3732,7 +3966,7 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(RateKind)(0),                      // 0: ddq.v1.RateKind
 	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
@@ -3774,27 +4008,30 @@ var file_ddq_v1_admin_proto_goTypes = []any{
 	(*ListShardsRequest)(nil),          // 37: ddq.v1.ListShardsRequest
 	(*ListShardsResponse)(nil),         // 38: ddq.v1.ListShardsResponse
 	(*Shard)(nil),                      // 39: ddq.v1.Shard
-	(*ListWorkersRequest)(nil),         // 40: ddq.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),        // 41: ddq.v1.ListWorkersResponse
-	(*Worker)(nil),                     // 42: ddq.v1.Worker
-	(*ReshardTopicRequest)(nil),        // 43: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 44: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 45: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 46: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 47: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 48: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 49: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 50: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 51: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 52: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 53: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 54: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 55: ddq.v1.Backoff
-	(DeadReason)(0),                    // 56: ddq.v1.DeadReason
-	(*Task)(nil),                       // 57: ddq.v1.Task
+	(*GetOverviewRequest)(nil),         // 40: ddq.v1.GetOverviewRequest
+	(*GetOverviewResponse)(nil),        // 41: ddq.v1.GetOverviewResponse
+	(*TopicOverview)(nil),              // 42: ddq.v1.TopicOverview
+	(*ListWorkersRequest)(nil),         // 43: ddq.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),        // 44: ddq.v1.ListWorkersResponse
+	(*Worker)(nil),                     // 45: ddq.v1.Worker
+	(*ReshardTopicRequest)(nil),        // 46: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 47: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 48: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 49: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 50: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 51: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 52: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 53: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 54: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 55: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 56: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 57: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 58: ddq.v1.Backoff
+	(DeadReason)(0),                    // 59: ddq.v1.DeadReason
+	(*Task)(nil),                       // 60: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	55, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	58, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
 	5,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
 	5,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
 	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
@@ -3810,9 +4047,9 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	6,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
 	6,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
 	6,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	56, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	59, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
 	24, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	57, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	60, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
 	24, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	24, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	2,  // 21: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
@@ -3820,55 +4057,62 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	33, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
 	39, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
 	7,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	45, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	42, // 27: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
-	6,  // 28: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	52, // 29: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	8,  // 30: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	10, // 31: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	12, // 32: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	14, // 33: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	16, // 34: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	18, // 35: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	20, // 36: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	22, // 37: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	25, // 38: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	27, // 39: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	29, // 40: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	31, // 41: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	35, // 42: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	37, // 43: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	40, // 44: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
-	46, // 45: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	48, // 46: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	50, // 47: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	53, // 48: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	43, // 49: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	9,  // 50: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	11, // 51: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	13, // 52: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	15, // 53: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	17, // 54: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	19, // 55: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	21, // 56: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	23, // 57: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	26, // 58: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	28, // 59: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	30, // 60: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	32, // 61: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	36, // 62: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	38, // 63: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	41, // 64: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
-	47, // 65: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	49, // 66: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	51, // 67: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	54, // 68: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	44, // 69: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	50, // [50:70] is the sub-list for method output_type
-	30, // [30:50] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	48, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	32, // 27: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
+	42, // 28: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
+	33, // 29: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
+	6,  // 30: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
+	7,  // 31: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
+	45, // 32: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
+	6,  // 33: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	55, // 34: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	8,  // 35: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	10, // 36: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	12, // 37: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	14, // 38: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	16, // 39: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	18, // 40: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	20, // 41: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	22, // 42: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	25, // 43: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	27, // 44: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	29, // 45: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	31, // 46: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	35, // 47: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	37, // 48: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	40, // 49: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
+	43, // 50: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
+	49, // 51: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	51, // 52: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	53, // 53: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	56, // 54: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	46, // 55: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	9,  // 56: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	11, // 57: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	13, // 58: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	15, // 59: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	17, // 60: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	19, // 61: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	21, // 62: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	23, // 63: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	26, // 64: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	28, // 65: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	30, // 66: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	32, // 67: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	36, // 68: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	38, // 69: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	41, // 70: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
+	44, // 71: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
+	50, // 72: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	52, // 73: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	54, // 74: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	57, // 75: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	47, // 76: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	56, // [56:77] is the sub-list for method output_type
+	35, // [35:56] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -3885,7 +4129,7 @@ func file_ddq_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   52,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -33,6 +33,7 @@ const (
 	AdminService_DescribeServer_FullMethodName     = "/ddq.v1.AdminService/DescribeServer"
 	AdminService_ListNodes_FullMethodName          = "/ddq.v1.AdminService/ListNodes"
 	AdminService_ListShards_FullMethodName         = "/ddq.v1.AdminService/ListShards"
+	AdminService_GetOverview_FullMethodName        = "/ddq.v1.AdminService/GetOverview"
 	AdminService_ListWorkers_FullMethodName        = "/ddq.v1.AdminService/ListWorkers"
 	AdminService_DrainNode_FullMethodName          = "/ddq.v1.AdminService/DrainNode"
 	AdminService_UndrainNode_FullMethodName        = "/ddq.v1.AdminService/UndrainNode"
@@ -67,6 +68,9 @@ type AdminServiceClient interface {
 	ListNodes(ctx context.Context, in *ListNodesRequest, opts ...grpc.CallOption) (*ListNodesResponse, error)
 	// ListShards returns the shards of a topic and who owns them.
 	ListShards(ctx context.Context, in *ListShardsRequest, opts ...grpc.CallOption) (*ListShardsResponse, error)
+	// GetOverview returns how topics and nodes fare, by what nodes have in memory and the
+	// store keeps count of. An answer may be a second old.
+	GetOverview(ctx context.Context, in *GetOverviewRequest, opts ...grpc.CallOption) (*GetOverviewResponse, error)
 	// ListWorkers returns who takes tasks: the subscriptions of workers, and the calls
 	// that wait for tasks, at every node.
 	ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error)
@@ -235,6 +239,16 @@ func (c *adminServiceClient) ListShards(ctx context.Context, in *ListShardsReque
 	return out, nil
 }
 
+func (c *adminServiceClient) GetOverview(ctx context.Context, in *GetOverviewRequest, opts ...grpc.CallOption) (*GetOverviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetOverviewResponse)
+	err := c.cc.Invoke(ctx, AdminService_GetOverview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListWorkersResponse)
@@ -321,6 +335,9 @@ type AdminServiceServer interface {
 	ListNodes(context.Context, *ListNodesRequest) (*ListNodesResponse, error)
 	// ListShards returns the shards of a topic and who owns them.
 	ListShards(context.Context, *ListShardsRequest) (*ListShardsResponse, error)
+	// GetOverview returns how topics and nodes fare, by what nodes have in memory and the
+	// store keeps count of. An answer may be a second old.
+	GetOverview(context.Context, *GetOverviewRequest) (*GetOverviewResponse, error)
 	// ListWorkers returns who takes tasks: the subscriptions of workers, and the calls
 	// that wait for tasks, at every node.
 	ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error)
@@ -390,6 +407,9 @@ func (UnimplementedAdminServiceServer) ListNodes(context.Context, *ListNodesRequ
 }
 func (UnimplementedAdminServiceServer) ListShards(context.Context, *ListShardsRequest) (*ListShardsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListShards not implemented")
+}
+func (UnimplementedAdminServiceServer) GetOverview(context.Context, *GetOverviewRequest) (*GetOverviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetOverview not implemented")
 }
 func (UnimplementedAdminServiceServer) ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListWorkers not implemented")
@@ -682,6 +702,24 @@ func _AdminService_ListShards_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_GetOverview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetOverviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).GetOverview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_GetOverview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).GetOverview(ctx, req.(*GetOverviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_ListWorkers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListWorkersRequest)
 	if err := dec(in); err != nil {
@@ -852,6 +890,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListShards",
 			Handler:    _AdminService_ListShards_Handler,
+		},
+		{
+			MethodName: "GetOverview",
+			Handler:    _AdminService_GetOverview_Handler,
 		},
 		{
 			MethodName: "ListWorkers",

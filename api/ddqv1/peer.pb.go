@@ -710,7 +710,9 @@ func (*NotifyResponse) Descriptor() ([]byte, []int) {
 }
 
 type DescribePeerRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Say of each shard what comes due soon, too.
+	DueSoon       bool `protobuf:"varint,1,opt,name=due_soon,json=dueSoon,proto3" json:"due_soon,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -743,6 +745,13 @@ func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DescribePeerRequest.ProtoReflect.Descriptor instead.
 func (*DescribePeerRequest) Descriptor() ([]byte, []int) {
 	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DescribePeerRequest) GetDueSoon() bool {
+	if x != nil {
+		return x.DueSoon
+	}
+	return false
 }
 
 type DescribePeerResponse struct {
@@ -834,9 +843,14 @@ type OwnedShard struct {
 	Ready int64 `protobuf:"varint,5,opt,name=ready,proto3" json:"ready,omitempty"`
 	Held  int64 `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"`
 	// How late the oldest of the ready tasks is.
-	LatenessMs    int64 `protobuf:"varint,7,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LatenessMs int64 `protobuf:"varint,7,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
+	// Tasks that come due in each second from one on; those behind the last have none. All
+	// are counted that are due before due_until_unix_ms. Unset unless it was asked for.
+	DueFromUnixMs  int64   `protobuf:"varint,8,opt,name=due_from_unix_ms,json=dueFromUnixMs,proto3" json:"due_from_unix_ms,omitempty"`
+	DueUntilUnixMs int64   `protobuf:"varint,9,opt,name=due_until_unix_ms,json=dueUntilUnixMs,proto3" json:"due_until_unix_ms,omitempty"`
+	Due            []int64 `protobuf:"varint,10,rep,packed,name=due,proto3" json:"due,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *OwnedShard) Reset() {
@@ -916,6 +930,27 @@ func (x *OwnedShard) GetLatenessMs() int64 {
 		return x.LatenessMs
 	}
 	return 0
+}
+
+func (x *OwnedShard) GetDueFromUnixMs() int64 {
+	if x != nil {
+		return x.DueFromUnixMs
+	}
+	return 0
+}
+
+func (x *OwnedShard) GetDueUntilUnixMs() int64 {
+	if x != nil {
+		return x.DueUntilUnixMs
+	}
+	return 0
+}
+
+func (x *OwnedShard) GetDue() []int64 {
+	if x != nil {
+		return x.Due
+	}
+	return nil
 }
 
 type ListPeerWorkersRequest struct {
@@ -1312,14 +1347,15 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x03ids\x18\x03 \x03(\tR\x03ids\x12\x1f\n" +
 	"\vhold_tokens\x18\x04 \x03(\fR\n" +
 	"holdTokens\"\x10\n" +
-	"\x0eNotifyResponse\"\x15\n" +
-	"\x13DescribePeerRequest\"\xc1\x01\n" +
+	"\x0eNotifyResponse\"0\n" +
+	"\x13DescribePeerRequest\x12\x19\n" +
+	"\bdue_soon\x18\x01 \x01(\bR\adueSoon\"\xc1\x01\n" +
 	"\x14DescribePeerResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1b\n" +
 	"\tuptime_ms\x18\x02 \x01(\x03R\buptimeMs\x12&\n" +
 	"\x0fclock_offset_us\x18\x03 \x01(\x03R\rclockOffsetUs\x12*\n" +
 	"\x06shards\x18\x04 \x03(\v2\x12.ddq.v1.OwnedShardR\x06shards\x12$\n" +
-	"\rsubscriptions\x18\x05 \x01(\x03R\rsubscriptions\"\xaf\x01\n" +
+	"\rsubscriptions\x18\x05 \x01(\x03R\rsubscriptions\"\x95\x02\n" +
 	"\n" +
 	"OwnedShard\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
@@ -1329,7 +1365,11 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x05ready\x18\x05 \x01(\x03R\x05ready\x12\x12\n" +
 	"\x04held\x18\x06 \x01(\x03R\x04held\x12\x1f\n" +
 	"\vlateness_ms\x18\a \x01(\x03R\n" +
-	"latenessMs\"\x86\x01\n" +
+	"latenessMs\x12'\n" +
+	"\x10due_from_unix_ms\x18\b \x01(\x03R\rdueFromUnixMs\x12)\n" +
+	"\x11due_until_unix_ms\x18\t \x01(\x03R\x0edueUntilUnixMs\x12\x10\n" +
+	"\x03due\x18\n" +
+	" \x03(\x03R\x03due\"\x86\x01\n" +
 	"\x16ListPeerWorkersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1f\n" +
 	"\vafter_topic\x18\x02 \x01(\tR\n" +

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -71,11 +72,12 @@ func (o *otherNode) Notify(s grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddq
 	}
 }
 
-func (o *otherNode) DescribePeer(context.Context, *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
-	return &ddqv1.DescribePeerResponse{
-		Node: "b", UptimeMs: 5000, ClockOffsetUs: -1500, Subscriptions: 2,
-		Shards: []*ddqv1.OwnedShard{{Topic: "mail", Shard: 3, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, LatenessMs: 9}},
-	}, nil
+func (o *otherNode) DescribePeer(_ context.Context, r *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
+	shard := &ddqv1.OwnedShard{Topic: "mail", Shard: 3, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, LatenessMs: 9}
+	if r.DueSoon {
+		shard.DueFromUnixMs, shard.DueUntilUnixMs, shard.Due = 1000, 3000, []int64{0, 4}
+	}
+	return &ddqv1.DescribePeerResponse{Node: "b", UptimeMs: 5000, ClockOffsetUs: -1500, Subscriptions: 2, Shards: []*ddqv1.OwnedShard{shard}}, nil
 }
 
 func (o *otherNode) ListPeerWorkers(_ context.Context, r *ddqv1.ListPeerWorkersRequest) (*ddqv1.ListPeerWorkersResponse, error) {
@@ -356,8 +358,12 @@ func TestNodeIsDescribed(t *testing.T) {
 	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
 		s, err := p.Describe(t.Context(), nodeB)
 		want := fleet.OwnedShard{Shard: store.Shard{Topic: "mail", N: 3}, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, Lateness: 9 * time.Millisecond}
-		if err != nil || s.Node != "b" || s.Uptime != 5*time.Second || s.ClockOffset != -1500*time.Microsecond || len(s.Shards) != 1 || s.Shards[0] != want {
+		if err != nil || s.Node != "b" || s.Uptime != 5*time.Second || s.ClockOffset != -1500*time.Microsecond || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
 			t.Errorf("got %+v, %v", s, err)
+		}
+		want.DueSoon = fleet.DueSoon{From: 1000, Until: 3000, Counts: []int64{0, 4}}
+		if s, err := p.DescribeDue(t.Context(), nodeB); err != nil || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
+			t.Errorf("with what is due: %+v, %v", s, err)
 		}
 		var e *problem.Error
 		if err := p.Drain(t.Context(), nodeB, true); !errors.As(err, &e) || e.Kind != problem.Precondition || e.Reason != "NODE_REFUSED" {

@@ -108,6 +108,7 @@ func statusOf(r *ddqv1.DescribePeerResponse) fleet.PeerStatus {
 			Ready:    int(o.Ready),
 			Held:     int(o.Held),
 			Lateness: time.Duration(o.LatenessMs) * time.Millisecond,
+			DueSoon:  fleet.DueSoon{From: store.Millis(o.DueFromUnixMs), Until: store.Millis(o.DueUntilUnixMs), Counts: o.Due},
 		})
 	}
 	return s

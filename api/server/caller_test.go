@@ -49,6 +49,10 @@ type idlePeers struct{ fleet.Peers }
 func (idlePeers) Keep([]fleet.Member)               {}
 func (idlePeers) Notify(fleet.Member, fleet.Notice) {}
 
+func (idlePeers) DescribeDue(context.Context, fleet.Member) (fleet.PeerStatus, error) {
+	return fleet.PeerStatus{}, errors.New("it hears nothing")
+}
+
 func (idlePeers) Workers(context.Context, fleet.Member, fleet.WorkersQuery) ([]fleet.Worker, error) {
 	return nil, errors.New("it hears nothing")
 }

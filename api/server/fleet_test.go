@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -149,6 +150,32 @@ func TestWorkersAreListed(t *testing.T) {
 		} {
 			if peer, err := ddqv1.NewPeerServiceClient(r.conn).ListPeerWorkers(r.Context(), ask); err != nil || len(peer.Workers) != 0 {
 				r.Errorf("%s: %v, %v", what, peer, err)
+			}
+		}
+	})
+}
+
+func TestTheOverviewIsOneCall(t *testing.T) {
+	fleetBubble(t, Config{}, func(r *rig) {
+		must(r, created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(3)})(r))
+		must(r, created("u", nil)(r))
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "a", When: &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(20500 * time.Millisecond)}})
+		synctest.Wait()
+		v, err := r.admin.GetOverview(r.Context(), &ddqv1.GetOverviewRequest{PageSize: 1})
+		must(r, err)
+		if v.Server.GetNode() != "a" || len(v.Nodes) != 2 || !slices.Equal(v.SilentNodes, []string{"b"}) || len(v.Topics) != 1 || v.NextPageToken == "" {
+			r.Fatalf("got %v", v)
+		}
+		got := v.Topics[0]
+		if got.Topic.GetName() != "t" || got.Depth.GetScheduled() != 1 || len(got.Due) != 60 || got.Due[20] != 1 || v.DueFromUnixMs%1000 != 0 {
+			r.Errorf("got %v", got)
+		}
+		if v, err = r.admin.GetOverview(r.Context(), &ddqv1.GetOverviewRequest{PageSize: 1, PageToken: v.NextPageToken}); err != nil || len(v.Topics) != 1 || v.Topics[0].Topic.GetName() != "u" || v.NextPageToken != "" {
+			r.Errorf("the second page is %v, %v", v, err)
+		}
+		for _, bad := range []*ddqv1.GetOverviewRequest{{PageSize: -1}, {PageToken: "x"}} {
+			if _, err := r.admin.GetOverview(r.Context(), bad); statustest.Look(r.T, err).Code != codes.InvalidArgument {
+				r.Errorf("%v: %v", bad, err)
 			}
 		}
 	})

@@ -415,6 +415,10 @@ func TestListingsShowWhatMayBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		seen, err := r.admin.GetOverview(r.as(secret), &ddqv1.GetOverviewRequest{})
+		if err != nil || len(seen.Topics) != 2 || slices.ContainsFunc(seen.Topics, func(o *ddqv1.TopicOverview) bool { return o.Topic.GetName() == "sms" }) {
+			t.Errorf("%v, %v", seen, err)
+		}
 		workers, err := r.admin.ListWorkers(r.as(secret), &ddqv1.ListWorkersRequest{})
 		if err != nil || len(workers.Workers) != 1 || workers.Workers[0].Topic != "mail" {
 			t.Errorf("%v, %v", workers, err)
@@ -492,7 +496,7 @@ func TestCallsThatNameNoTopic(t *testing.T) {
 		want := []string{
 			"AccessService/CreateToken", "AccessService/DeleteBinding", "AccessService/ListBindings", "AccessService/ListTokens", // within its grants
 			"AccessService/PutBinding", "AccessService/RevokeToken", "AccessService/RotateToken", "AccessService/WhoAmI",
-			"AdminService/DescribeServer", "AdminService/ListNodes", // no topics
+			"AdminService/DescribeServer", "AdminService/GetOverview", "AdminService/ListNodes", // no topics, but in the overview
 			"AdminService/ListShards", "AdminService/ListTopics", "AdminService/ListWorkers", // those that it may read
 			"ScheduleService/GetCalendar", "ScheduleService/ListCalendars", // days, of no topic
 			"ScheduleService/ListSchedules", "WorkflowService/ListWorkflows", // of topics that it may read

@@ -117,8 +117,12 @@ func holdsOf(ids []string, tokens [][]byte) (holds []fleet.EndedHold) {
 
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }
 
-func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
-	s, err := p.service.Node().Peer().Describe(ctx)
+func (p *peer) DescribePeer(ctx context.Context, r *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
+	describe := p.service.Node().Peer().Describe
+	if r.DueSoon {
+		describe = p.service.Node().Peer().DescribeDue
+	}
+	s, err := describe(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +142,10 @@ func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (
 			Ready:      int64(o.Ready),
 			Held:       int64(o.Held),
 			LatenessMs: o.Lateness.Milliseconds(),
+
+			DueFromUnixMs:  int64(o.DueSoon.From),
+			DueUntilUnixMs: int64(o.DueSoon.Until),
+			Due:            o.DueSoon.Counts,
 		})
 	}
 	return out, nil

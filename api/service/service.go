@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/forecasts"
+	"github.com/ddq-io/ddq/api/service/overview"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/api/service/undeliverable"
@@ -32,6 +33,7 @@ type Service struct {
 	Delivery    *Delivery
 	Fleet       *Fleet
 	Workers     *workers.Workers
+	Overviews   *overview.Overviews
 	Schedules   *schedules.Schedules
 	Calendars   *schedules.Calendars
 	Workflows   *workflows.Workflows
@@ -61,16 +63,18 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	of.Has = flows.Has
 	coming := forecasts.New(node, st, look.topics, recipientsOf(users))
 	scheduled := schedules.New(node, look.topics, scheduleTasks{tasks}, users, coming)
+	topics := &Topics{node, st, node.Cells(), users, limits, look, indexNow, of}
 	return &Service{
 		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},
 		Bulk:        &BulkEditor{node, st, limits, look, reads, of},
 		DeadLetters: &DeadLetters{node, st, limits, look, undeliverable.New(node), of},
-		Topics:      &Topics{node, st, node.Cells(), users, limits, look, indexNow, of},
+		Topics:      topics,
 		Watches:     watches.New(node, st, limits),
 		Delivery:    &Delivery{node, tasks, limits},
 		Fleet:       &Fleet{node, st, limits, look},
 		Workers:     workers.New(node, look.topics),
+		Overviews:   overview.New(node, st, topics.List),
 		Schedules:   scheduled,
 		Calendars:   schedules.NewCalendars(scheduled),
 		Workflows:   flows,

@@ -37,6 +37,10 @@ func (w whatever) Invoke(_ context.Context, method string, _, response any, _ ..
 	switch m := response.(type) {
 	case *ddqv1.WhoAmIResponse:
 		m.Grants = []*ddqv1.Grant{{Verbs: []string{"read", "enqueue", "operate", "admin"}[:r.IntN(5)], Namespace: "*", Topics: "*"}}
+	case *ddqv1.GetOverviewResponse:
+		for _, t := range m.Topics {
+			t.Due = []int64{0, r.Int64N(1000), 1}
+		}
 	case *ddqv1.DueHistogramResponse:
 		m.Counts = []int64{0, r.Int64N(1000), 1}
 	}

@@ -126,6 +126,14 @@ func (w *TaskWheel) Has(id string) bool {
 // At is how many tasks that are told of ahead are due then.
 func (w *TaskWheel) At(due store.Millis) int { return w.due.At(int64(due)) }
 
+// Count adds up how many tasks are due in each of the periods that begin at from.
+func (w *TaskWheel) Count(from, period store.Millis, counts []int64) {
+	w.due.Count(int64(from), int64(period), counts)
+	if w.exact != nil {
+		w.exact.Count(int64(from), int64(period), counts)
+	}
+}
+
 // Crowd has the tasks of a due time told of at a moment before.
 func (w *TaskWheel) Crowd(due, when store.Millis) {
 	if w.crowds == nil {

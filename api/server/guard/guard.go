@@ -331,6 +331,8 @@ func hide(p *auth.Principal, rule *auth.Rule, reply any) {
 		r.Topics = slices.DeleteFunc(r.Topics, func(t *ddqv1.Topic) bool { return !p.Allow(rule.Verbs, t.GetName()) })
 	case *ddqv1.ListShardsResponse:
 		r.Shards = slices.DeleteFunc(r.Shards, func(s *ddqv1.Shard) bool { return !p.Allow(rule.Verbs, s.GetTopic()) })
+	case *ddqv1.GetOverviewResponse:
+		r.Topics = slices.DeleteFunc(r.Topics, func(t *ddqv1.TopicOverview) bool { return !p.Allow(rule.Verbs, t.GetTopic().GetName()) })
 	case *ddqv1.ListWorkersResponse:
 		r.Workers = slices.DeleteFunc(r.Workers, func(w *ddqv1.Worker) bool { return !p.Allow(rule.Verbs, w.GetTopic()) })
 	case *ddqv1.ListSchedulesResponse:

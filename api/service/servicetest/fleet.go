@@ -266,6 +266,14 @@ func (n *Node) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus,
 	return other.Sys.Node().Peer().Describe(ctx)
 }
 
+func (n *Node) DescribeDue(ctx context.Context, to fleet.Member) (fleet.PeerStatus, error) {
+	other := n.reach(to.Name)
+	if other == nil {
+		return fleet.PeerStatus{}, errors.New("unreachable")
+	}
+	return other.Sys.Node().Peer().DescribeDue(ctx)
+}
+
 func (n *Node) Workers(ctx context.Context, to fleet.Member, q fleet.WorkersQuery) ([]fleet.Worker, error) {
 	other := n.reach(to.Name)
 	if other == nil {

@@ -12,12 +12,11 @@ import (
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
 
-// Counts of what is due soon cost a walk through it in the embedded store. A page waits for them for
-// countPatience, and for those of several topics for countInAll; a topic of which more is due than
-// that allows is left alone for countAgain, however many look.
+// Counts of what is due soon cost a walk through it in the embedded store. The page of a topic waits for
+// each of them for countPatience; a topic of which more is due than that allows is left alone for
+// countAgain, however many look.
 const (
 	countPatience = 200 * time.Millisecond
-	countInAll    = time.Second
 	countAgain    = 30 * time.Second
 	maxCrowded    = 1000
 )

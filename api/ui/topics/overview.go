@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -16,112 +14,113 @@ import (
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
 
-// topicsShown is how many topics a page has; each costs two calls.
+// topicsShown is how many topics a page has.
 const topicsShown = 50
 
 // overview is what the first page shows.
 type overview struct {
-	Server  *ddqv1.DescribeServerResponse
-	Now     time.Time // on the store's clock
-	Topics  []topicRow
-	Next    string // page token; empty on the last page
-	Due     *frame.Columns
-	Crowded []string // topics of which too much is due to be counted in Due
-	Create  bool     // the visitor may make topics
-}
-
-// topicRow is a topic with its tasks by state.
-type topicRow struct {
-	*ddqv1.Topic
-	Depth *ddqv1.Depth
+	*ddqv1.GetOverviewResponse
+	Due    *frame.Columns
+	Cut    []string // topics of which not all is in Due
+	Create bool     // the visitor may make topics
 }
 
 const nextMinute = "Due in the next minute, by second"
 
+// minute is how many columns the picture has.
+const minute = 60
+
 func (s *section) overview(ctx context.Context, query url.Values) (frame.View, error) {
-	server, now, err := frame.Server(ctx, s.admin)
+	r, err := s.admin.GetOverview(ctx, &ddqv1.GetOverviewRequest{PageSize: topicsShown, PageToken: query.Get("page")})
 	if err != nil {
 		return frame.View{}, err
 	}
-	list, err := s.admin.ListTopics(ctx, &ddqv1.ListTopicsRequest{PageSize: topicsShown, PageToken: query.Get("page")})
-	if err != nil {
-		return frame.View{}, err
-	}
-	o := overview{Server: server, Now: now, Next: list.GetNextPageToken(), Create: frame.Who(ctx).Topics()}
-	countUntil := time.Now().Add(countInAll)
-	for _, t := range list.GetTopics() {
-		about, err := s.admin.DescribeTopic(ctx, &ddqv1.DescribeTopicRequest{Name: t.GetName()})
-		if status.Code(err) == codes.NotFound {
-			continue // it was deleted meanwhile
-		}
-		if err != nil {
-			return frame.View{}, err
-		}
-		var due *frame.Columns
-		if time.Now().Before(countUntil) {
-			if due, err = s.due(ctx, t.GetName(), nextMinute, now.Truncate(time.Second), time.Second, 60); err != nil {
-				return frame.View{}, err
-			}
-		}
-		o.Topics = append(o.Topics, topicRow{about.GetTopic(), about.GetDepth()})
-		if due == nil {
-			o.Crowded = append(o.Crowded, t.GetName())
-			continue
-		}
-		o.Due = o.Due.Add(due)
-	}
+	o := overview{GetOverviewResponse: r, Create: frame.Who(ctx).Topics()}
+	o.sum()
 	return frame.View{Title: "Overview", Page: "overview", Live: true, Body: o.body()}, nil
 }
 
+// sum adds up what comes due in all topics.
+func (o *overview) sum() {
+	if len(o.GetTopics()) == 0 {
+		return
+	}
+	var later int64
+	counts := make([]int64, minute)
+	for _, t := range o.GetTopics() {
+		known, left := t.GetDue()[:min(len(t.GetDue()), minute)], t.GetDepth().GetScheduled()
+		for i, n := range known {
+			counts[i], left = counts[i]+n, left-n
+		}
+		later += max(0, left)
+		if len(known) < minute {
+			o.Cut = append(o.Cut, fmt.Sprintf("%s from %s on", frame.Cut(t.GetTopic().GetName()), frame.ClockText(o.second(len(known)))))
+		}
+	}
+	o.Due = frame.NewColumns(nextMinute, o.second(0), time.Second, counts)
+	o.Due.After = later
+}
+
+// second is when a column begins.
+func (o *overview) second(n int) time.Time {
+	return time.UnixMilli(o.GetDueFromUnixMs()).Add(time.Duration(n) * time.Second)
+}
+
 func (o *overview) body() g.Node {
+	server := o.GetServer()
 	return g.Group{
-		g.Map(o.Server.GetWarnings(), frame.Warning),
+		g.Map(server.GetWarnings(), frame.Warning),
+		g.Map(o.GetSilentNodes(), func(node string) g.Node {
+			return frame.Warning("Node " + frame.Cut(node) + " did not answer: what only it knows is missing.")
+		}),
 		o.Due.Picture(),
-		o.crowded(),
+		o.cut(),
 		o.table(),
 		g.If(o.Create, frame.Fold("Make a topic", h.Class("act"), frame.Post("topic/create", h.Class("filter"),
 			frame.Input("Name", h.Name("name"), h.Required(), h.MaxLength("128"), frame.AsTyped()), frame.Button("Make it")))),
-		h.P(h.Class("quiet"), g.Text(fmt.Sprintf("ddq %s, node %s, store %s (%s)", o.Server.GetVersion(), o.Server.GetNode(), o.Server.GetStore(), o.Server.GetDurability()))),
+		h.P(h.Class("quiet"), g.Text(fmt.Sprintf("ddq %s, node %s of %d, store %s (%s)",
+			server.GetVersion(), server.GetNode(), len(o.GetNodes()), server.GetStore(), server.GetDurability()))),
 	}
 }
 
-// crowded says which topics are not in the picture.
-func (o *overview) crowded() g.Node {
-	if len(o.Crowded) == 0 {
+// cut says what is not in the picture.
+func (o *overview) cut() g.Node {
+	if len(o.Cut) == 0 {
 		return nil
 	}
-	names := make([]string, len(o.Crowded))
-	for i, name := range o.Crowded {
-		names[i] = frame.Cut(name)
-	}
-	return h.P(h.Class("quiet"), g.Text("Too much is due soon to be counted here: "+strings.Join(names, ", ")+"."))
+	return h.P(h.Class("quiet"), g.Text("Too much is due to be counted here: "+strings.Join(o.Cut, ", ")+"."))
 }
 
 func (o *overview) table() g.Node {
-	if len(o.Topics) == 0 {
+	if len(o.GetTopics()) == 0 {
 		return g.Group{
 			h.P(g.Text("There are no topics yet. The first task makes one:")),
 			h.Pre(g.Text("ddq enqueue --topic mail --delay 10s --payload hello")),
 		}
 	}
-	heads := g.Group{frame.Heads("topic"), frame.NumberHeads("scheduled", "ready", "running", "done", "dead"), frame.Heads("state")}
+	heads := g.Group{frame.Heads("topic"), frame.NumberHeads("scheduled", "ready", "running", "done", "dead"), frame.Heads("oldest late", "state")}
 	return g.Group{
-		frame.Table("Topics", "Tasks of each topic, by state", heads, g.Map(o.Topics, topicRow.row)),
-		g.If(o.Next != "", h.P(frame.Anchor("More topics", "", "page", o.Next))),
+		frame.Table("Topics", "Tasks of each topic, by state", heads, g.Map(o.GetTopics(), topicRow)),
+		g.If(o.GetNextPageToken() != "", h.P(frame.Anchor("More topics", "", "page", o.GetNextPageToken()))),
 	}
 }
 
-func (t topicRow) row() g.Node {
+func topicRow(o *ddqv1.TopicOverview) g.Node {
+	t, d := o.GetTopic(), o.GetDepth()
+	var late string
+	if o.GetLatenessMs() > 0 {
+		late = frame.SpanText(o.GetLatenessMs())
+	}
 	return h.Tr(
 		frame.RowHead(frame.Anchor(frame.Cut(t.GetName()), "topic", "name", t.GetName())),
-		frame.Counts(t.Depth.GetScheduled(), t.Depth.GetReady(), t.Depth.GetRunning(), t.Depth.GetDone()),
-		frame.Bad(frame.CountText(t.Depth.GetDead()), t.Depth.GetDead() != 0),
-		frame.Cells(t.openText()),
+		frame.Counts(d.GetScheduled(), d.GetReady(), d.GetRunning(), d.GetDone()),
+		frame.Bad(frame.CountText(d.GetDead()), d.GetDead() != 0),
+		frame.Cells(late, openText(t)),
 	)
 }
 
-// openText says what the topic takes and gives.
-func (t topicRow) openText() string {
+// openText says what a topic takes and gives.
+func openText(t *ddqv1.Topic) string {
 	switch {
 	case t.GetDeliveryPaused() && t.GetEnqueuePaused():
 		return "paused, takes no tasks"

@@ -859,6 +859,22 @@ class GetCalendarResponse(TypedDict, total=False):
     calendar: Calendar
 
 
+class GetOverviewResponse(TypedDict, total=False):
+    # The second that due of topics begins with.
+    # A number of 64 bits, as text.
+    due_from_unix_ms: str
+    # Empty on the last page.
+    next_page_token: str
+    # By name.
+    nodes: List[Node]
+    # The node that answers, and what is wrong.
+    server: DescribeServerResponse
+    # Nodes that did not answer in time: what they have is missing.
+    silent_nodes: List[str]
+    # By name.
+    topics: List[TopicOverview]
+
+
 class GetRecipientResponse(TypedDict, total=False):
     recipient: Recipient
 
@@ -2305,6 +2321,18 @@ class Topic(TypedDict, total=False):
     # Rises with every change.
     # A number of 64 bits, as text.
     version: str
+
+
+# TopicOverview is how a topic fares.
+class TopicOverview(TypedDict, total=False):
+    depth: Depth
+    # Tasks that come due in each of the next seconds, of as many seconds as are known
+    # whole: 60 at most, and fewer when very many tasks are due.
+    due: List[str]
+    # How late the oldest task is that is ready.
+    # A number of 64 bits, as text.
+    lateness_ms: str
+    topic: Topic
 
 
 # TopicPolicy holds what a topic decides for its tasks. An unset field means

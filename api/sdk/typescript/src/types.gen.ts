@@ -976,6 +976,24 @@ export interface GetCalendarResponse {
   calendar?: Calendar;
 }
 
+export interface GetOverviewResponse {
+  /**
+   * The second that due of topics begins with.
+   * A number of 64 bits, as text.
+   */
+  due_from_unix_ms?: string;
+  /** Empty on the last page. */
+  next_page_token?: string;
+  /** By name. */
+  nodes?: Node[];
+  /** The node that answers, and what is wrong. */
+  server?: DescribeServerResponse;
+  /** Nodes that did not answer in time: what they have is missing. */
+  silent_nodes?: string[];
+  /** By name. */
+  topics?: TopicOverview[];
+}
+
 export interface GetRecipientResponse {
   recipient?: Recipient;
 }
@@ -2537,6 +2555,22 @@ export interface Topic {
    * A number of 64 bits, as text.
    */
   version?: string;
+}
+
+/** TopicOverview is how a topic fares. */
+export interface TopicOverview {
+  depth?: Depth;
+  /**
+   * Tasks that come due in each of the next seconds, of as many seconds as are known
+   * whole: 60 at most, and fewer when very many tasks are due.
+   */
+  due?: string[];
+  /**
+   * How late the oldest task is that is ready.
+   * A number of 64 bits, as text.
+   */
+  lateness_ms?: string;
+  topic?: Topic;
 }
 
 /**

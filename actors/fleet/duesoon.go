@@ -1,0 +1,14 @@
+package fleet
+
+import "github.com/ddq-io/ddq/store"
+
+// DueSeconds is for how many seconds from now nodes count what comes due.
+const DueSeconds = 60
+
+// DueSoon is how many tasks of a shard come due in each of the next seconds, as far as its
+// owner knows of them.
+type DueSoon struct {
+	From   store.Millis // the first second begins
+	Until  store.Millis // all that is due before is counted; 0: nothing is
+	Counts []int64      // by second; those behind the last have none
+}

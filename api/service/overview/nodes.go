@@ -1,0 +1,34 @@
+package overview
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ddq-io/ddq/actors/fleet"
+)
+
+// ask asks all members how they fare, all at once.
+func (o *Overviews) ask(ctx context.Context) []Node {
+	ctx, cancel := context.WithTimeout(ctx, answerFor)
+	defer cancel()
+	members, self := o.node.Members(), o.node.Config().Node
+	nodes := make([]Node, len(members))
+	var wg sync.WaitGroup
+	for i, m := range members {
+		nodes[i] = Node{Member: m, Self: m.Name == self}
+		wg.Go(func() {
+			if load, err := o.describe(ctx, m); err == nil {
+				nodes[i].Load = &load
+			}
+		})
+	}
+	wg.Wait()
+	return nodes
+}
+
+func (o *Overviews) describe(ctx context.Context, m fleet.Member) (fleet.PeerStatus, error) {
+	if m.Name == o.node.Config().Node {
+		return o.node.Peer().DescribeDue(ctx)
+	}
+	return o.node.Membership().Peers().DescribeDue(ctx, m)
+}
