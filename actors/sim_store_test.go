@@ -245,6 +245,12 @@ func (st *simStore) History(ctx context.Context, sh store.Shard, ids []string) (
 	})
 }
 
+func (st *simStore) Journal(ctx context.Context, sh store.Shard, id string) ([]store.JournalEntry, error) {
+	return askStore(ctx, st, "journal", sh, false, func(m *memstore.Store) ([]store.JournalEntry, error) {
+		return m.Journal(simContext, sh, id)
+	})
+}
+
 func (st *simStore) Remove(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return askAll(ctx, st, "remove", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
 		return m.Remove(simContext, sh, ids)

@@ -12,6 +12,7 @@ const (
 type JournalEntry struct {
 	Name  string
 	Value []byte
+	Kept  Millis // when the store kept it; of no meaning in a checkpoint
 }
 
 // Size is how many bytes an entry counts.

@@ -14,6 +14,10 @@ type Reader interface {
 	// a Nack or Recover says how it ended, and the last one of a done task.
 	History(ctx context.Context, s Shard, ids []string) ([]History, error)
 
+	// Journal returns the journal of a task, in no particular order; nothing for a task
+	// that is not there, is done, or has none. It is bounded by MaxJournalBytes.
+	Journal(ctx context.Context, s Shard, id string) ([]JournalEntry, error)
+
 	// Window returns pending tasks due from the position After up to and
 	// including To, in order of (Due, ID), at most Limit.
 	Window(ctx context.Context, s Shard, w WindowQuery) (Stamp, []Entry, error)

@@ -44,12 +44,8 @@ func (a Attempt) MarshalJSON() ([]byte, error) { return fields.Write(a) }
 func (a *Attempt) UnmarshalJSON(b []byte) error { return fields.Read(b, a) }
 
 func attemptsFrom(list []*ddqv1.Attempt) []Attempt {
-	if len(list) == 0 {
-		return nil
-	}
-	attempts := make([]Attempt, len(list))
-	for i, a := range list {
-		attempts[i] = Attempt{
+	return wire.Each(list, func(a *ddqv1.Attempt) Attempt {
+		return Attempt{
 			Number:  int(a.GetNumber()),
 			Worker:  a.GetWorker(),
 			Node:    a.GetNode(),
@@ -58,6 +54,5 @@ func attemptsFrom(list []*ddqv1.Attempt) []Attempt {
 			Outcome: AttemptOutcome(a.GetOutcome()),
 			Error:   a.GetError(),
 		}
-	}
-	return attempts
+	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
+	"github.com/ddq-io/ddq/api/client/journal"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -26,22 +27,23 @@ type Snapshot struct {
 	Backoff           *Backoff          `json:"backoff,omitempty"`               // the task's own; nil when the topic's applies
 	Priority          int               `json:"priority,omitempty"`
 	TaskKeys
-	Schedule        string     `json:"schedule,omitempty"`        // that made it; empty when it was enqueued
-	Occurrence      time.Time  `json:"occurrence_time,omitempty"` // that it was made of
-	Recipient       string     `json:"recipient,omitempty"`       // for whom it is, of a schedule that has an audience
-	RecipientData   []byte     `json:"recipient_data,omitempty"`
-	Cause           *Cause     `json:"cause,omitempty"`            // the task whose ack enqueued it; nil of others
-	WaitingFor      WaitingFor `json:"waiting_for,omitempty"`      // what a task that is due lacks, as far as is known
-	NextToken       time.Time  `json:"next_token_time,omitempty"`  // waiting for a rate: when it has a token again
-	LastError       string     `json:"last_error,omitempty"`       // of the last failed attempt
-	DeadReason      DeadReason `json:"dead_reason,omitempty"`      // of a dead or expired task
-	FinishedAt      time.Time  `json:"finished_at,omitempty"`      // when it was done, dead or expired
-	Worker          string     `json:"worker,omitempty"`           // that holds the task
-	HoldDeadline    time.Time  `json:"hold_deadline,omitempty"`    // when that hold ends
-	Version         int64      `json:"version"`                    // 1 when enqueued; rises by one with every edit
-	CancelRequested bool       `json:"cancel_requested,omitempty"` // of a running task
-	Result          []byte     `json:"result,omitempty"`           // of a done task; Get and Wait only
-	Attempts        []Attempt  `json:"attempts,omitempty"`         // the last 20, the one that runs last; Get and Wait only
+	Schedule        string          `json:"schedule,omitempty"`        // that made it; empty when it was enqueued
+	Occurrence      time.Time       `json:"occurrence_time,omitempty"` // that it was made of
+	Recipient       string          `json:"recipient,omitempty"`       // for whom it is, of a schedule that has an audience
+	RecipientData   []byte          `json:"recipient_data,omitempty"`
+	Cause           *Cause          `json:"cause,omitempty"`            // the task whose ack enqueued it; nil of others
+	WaitingFor      WaitingFor      `json:"waiting_for,omitempty"`      // what a task that is due lacks, as far as is known
+	NextToken       time.Time       `json:"next_token_time,omitempty"`  // waiting for a rate: when it has a token again
+	LastError       string          `json:"last_error,omitempty"`       // of the last failed attempt
+	DeadReason      DeadReason      `json:"dead_reason,omitempty"`      // of a dead or expired task
+	FinishedAt      time.Time       `json:"finished_at,omitempty"`      // when it was done, dead or expired
+	Worker          string          `json:"worker,omitempty"`           // that holds the task
+	HoldDeadline    time.Time       `json:"hold_deadline,omitempty"`    // when that hold ends
+	Version         int64           `json:"version"`                    // 1 when enqueued; rises by one with every edit
+	CancelRequested bool            `json:"cancel_requested,omitempty"` // of a running task
+	Result          []byte          `json:"result,omitempty"`           // of a done task; Get and Wait only
+	Attempts        []Attempt       `json:"attempts,omitempty"`         // the last 20, the one that runs last; Get and Wait only
+	Journal         []journal.Entry `json:"journal,omitempty"`          // what its handler did once, in the order in which that was kept; Get only
 }
 
 // Cause names the task whose ack enqueued another one.
@@ -113,13 +115,8 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		CancelRequested: t.GetCancelRequested(),
 		Result:          t.GetResult(),
 		Attempts:        attemptsFrom(t.GetAttempts()),
+		Journal:         journal.From(t.GetJournal()),
 	}
 }
 
-func snapshots(tasks []*ddqv1.Task) []Snapshot {
-	list := make([]Snapshot, len(tasks))
-	for i, t := range tasks {
-		list[i] = snapshot(t)
-	}
-	return list
-}
+func snapshots(tasks []*ddqv1.Task) []Snapshot { return wire.Each(tasks, snapshot) }

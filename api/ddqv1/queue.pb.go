@@ -2420,59 +2420,6 @@ func (x *Delivery) GetJournal() []*JournalEntry {
 	return nil
 }
 
-// JournalEntry is what a name of a task returned.
-type JournalEntry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *JournalEntry) Reset() {
-	*x = JournalEntry{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *JournalEntry) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*JournalEntry) ProtoMessage() {}
-
-func (x *JournalEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use JournalEntry.ProtoReflect.Descriptor instead.
-func (*JournalEntry) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *JournalEntry) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *JournalEntry) GetValue() []byte {
-	if x != nil {
-		return x.Value
-	}
-	return nil
-}
-
 // Settled answers the settlements of one frame.
 type Settled struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2485,7 +2432,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +2444,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +2457,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -2547,7 +2494,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2506,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2519,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -2634,7 +2581,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +2593,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +2606,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -2689,7 +2636,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2648,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2661,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -2741,7 +2688,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2700,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2713,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -2798,7 +2745,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2757,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2770,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -2880,7 +2827,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +2839,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +2852,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -2963,7 +2910,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +2922,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +2935,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -3029,7 +2976,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +2988,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3001,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Checkpoint) GetTaskId() string {
@@ -3101,7 +3048,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3060,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3073,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -3174,7 +3121,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3133,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3146,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -3219,7 +3166,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3178,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3191,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -3271,7 +3218,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3230,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3243,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -3316,7 +3263,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3275,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3288,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -3370,7 +3317,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3329,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3342,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -3422,7 +3369,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3381,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3394,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -3477,7 +3424,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3489,7 +3436,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3502,7 +3449,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -3529,7 +3476,7 @@ type CheckpointRequest struct {
 
 func (x *CheckpointRequest) Reset() {
 	*x = CheckpointRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3541,7 +3488,7 @@ func (x *CheckpointRequest) String() string {
 func (*CheckpointRequest) ProtoMessage() {}
 
 func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3554,7 +3501,7 @@ func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CheckpointRequest) GetTopic() string {
@@ -3581,7 +3528,7 @@ type CheckpointResponse struct {
 
 func (x *CheckpointResponse) Reset() {
 	*x = CheckpointResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3540,7 @@ func (x *CheckpointResponse) String() string {
 func (*CheckpointResponse) ProtoMessage() {}
 
 func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3553,7 @@ func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointResponse.ProtoReflect.Descriptor instead.
 func (*CheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CheckpointResponse) GetAlready() bool {
@@ -3630,7 +3577,7 @@ type SettleRequest struct {
 
 func (x *SettleRequest) Reset() {
 	*x = SettleRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3642,7 +3589,7 @@ func (x *SettleRequest) String() string {
 func (*SettleRequest) ProtoMessage() {}
 
 func (x *SettleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3655,7 +3602,7 @@ func (x *SettleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
 func (*SettleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SettleRequest) GetTopic() string {
@@ -3703,7 +3650,7 @@ type SettleResponse struct {
 
 func (x *SettleResponse) Reset() {
 	*x = SettleResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3715,7 +3662,7 @@ func (x *SettleResponse) String() string {
 func (*SettleResponse) ProtoMessage() {}
 
 func (x *SettleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3728,7 +3675,7 @@ func (x *SettleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
 func (*SettleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SettleResponse) GetResults() []*SettleResult {
@@ -3751,7 +3698,7 @@ type WaitTaskRequest struct {
 
 func (x *WaitTaskRequest) Reset() {
 	*x = WaitTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[47]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3763,7 +3710,7 @@ func (x *WaitTaskRequest) String() string {
 func (*WaitTaskRequest) ProtoMessage() {}
 
 func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[47]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3776,7 +3723,7 @@ func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
 func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WaitTaskRequest) GetTopic() string {
@@ -3814,7 +3761,7 @@ type WaitTaskResponse struct {
 
 func (x *WaitTaskResponse) Reset() {
 	*x = WaitTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[48]
+	mi := &file_ddq_v1_queue_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +3773,7 @@ func (x *WaitTaskResponse) String() string {
 func (*WaitTaskResponse) ProtoMessage() {}
 
 func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[48]
+	mi := &file_ddq_v1_queue_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +3786,7 @@ func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
 func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{48}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WaitTaskResponse) GetTask() *Task {
@@ -3871,7 +3818,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[49]
+	mi := &file_ddq_v1_queue_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3883,7 +3830,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[49]
+	mi := &file_ddq_v1_queue_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +3843,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{49}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CancelTaskRequest) GetTopic() string {
@@ -3939,7 +3886,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[50]
+	mi := &file_ddq_v1_queue_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3951,7 +3898,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[50]
+	mi := &file_ddq_v1_queue_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3964,7 +3911,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{50}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CancelTaskResponse) GetTopic() string {
@@ -4003,7 +3950,7 @@ type AcquireTokensRequest struct {
 
 func (x *AcquireTokensRequest) Reset() {
 	*x = AcquireTokensRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[51]
+	mi := &file_ddq_v1_queue_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +3962,7 @@ func (x *AcquireTokensRequest) String() string {
 func (*AcquireTokensRequest) ProtoMessage() {}
 
 func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[51]
+	mi := &file_ddq_v1_queue_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +3975,7 @@ func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{51}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AcquireTokensRequest) GetTopic() string {
@@ -4072,7 +4019,7 @@ type AcquireTokensResponse struct {
 
 func (x *AcquireTokensResponse) Reset() {
 	*x = AcquireTokensResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[52]
+	mi := &file_ddq_v1_queue_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4084,7 +4031,7 @@ func (x *AcquireTokensResponse) String() string {
 func (*AcquireTokensResponse) ProtoMessage() {}
 
 func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[52]
+	mi := &file_ddq_v1_queue_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4097,7 +4044,7 @@ func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{52}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AcquireTokensResponse) GetGranted() bool {
@@ -4298,10 +4245,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x17\n" +
 	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\x12.\n" +
-	"\ajournal\x18\x04 \x03(\v2\x14.ddq.v1.JournalEntryR\ajournal\"8\n" +
-	"\fJournalEntry\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"U\n" +
+	"\ajournal\x18\x04 \x03(\v2\x14.ddq.v1.JournalEntryR\ajournal\"U\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
 	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xdd\x01\n" +
@@ -4486,7 +4430,7 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_ddq_v1_queue_proto_goTypes = []any{
 	(IdempotencyScope)(0),           // 0: ddq.v1.IdempotencyScope
 	(OnConflict)(0),                 // 1: ddq.v1.OnConflict
@@ -4517,43 +4461,43 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*SubscribeResponse)(nil),       // 26: ddq.v1.SubscribeResponse
 	(*Subscribed)(nil),              // 27: ddq.v1.Subscribed
 	(*Delivery)(nil),                // 28: ddq.v1.Delivery
-	(*JournalEntry)(nil),            // 29: ddq.v1.JournalEntry
-	(*Settled)(nil),                 // 30: ddq.v1.Settled
-	(*SettleResult)(nil),            // 31: ddq.v1.SettleResult
-	(*Cancel)(nil),                  // 32: ddq.v1.Cancel
-	(*Demand)(nil),                  // 33: ddq.v1.Demand
-	(*Drain)(nil),                   // 34: ddq.v1.Drain
-	(*Ack)(nil),                     // 35: ddq.v1.Ack
-	(*Nack)(nil),                    // 36: ddq.v1.Nack
-	(*Extend)(nil),                  // 37: ddq.v1.Extend
-	(*Checkpoint)(nil),              // 38: ddq.v1.Checkpoint
-	(*RetrieveRequest)(nil),         // 39: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),        // 40: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),              // 41: ddq.v1.AckRequest
-	(*AckResponse)(nil),             // 42: ddq.v1.AckResponse
-	(*NackRequest)(nil),             // 43: ddq.v1.NackRequest
-	(*NackResponse)(nil),            // 44: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),           // 45: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),          // 46: ddq.v1.ExtendResponse
-	(*CheckpointRequest)(nil),       // 47: ddq.v1.CheckpointRequest
-	(*CheckpointResponse)(nil),      // 48: ddq.v1.CheckpointResponse
-	(*SettleRequest)(nil),           // 49: ddq.v1.SettleRequest
-	(*SettleResponse)(nil),          // 50: ddq.v1.SettleResponse
-	(*WaitTaskRequest)(nil),         // 51: ddq.v1.WaitTaskRequest
-	(*WaitTaskResponse)(nil),        // 52: ddq.v1.WaitTaskResponse
-	(*CancelTaskRequest)(nil),       // 53: ddq.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),      // 54: ddq.v1.CancelTaskResponse
-	(*AcquireTokensRequest)(nil),    // 55: ddq.v1.AcquireTokensRequest
-	(*AcquireTokensResponse)(nil),   // 56: ddq.v1.AcquireTokensResponse
-	(*durationpb.Duration)(nil),     // 57: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 58: google.protobuf.Timestamp
-	(*Attribute)(nil),               // 59: ddq.v1.Attribute
-	(*Backoff)(nil),                 // 60: ddq.v1.Backoff
-	(TaskState)(0),                  // 61: ddq.v1.TaskState
-	(*Error)(nil),                   // 62: ddq.v1.Error
-	(*Task)(nil),                    // 63: ddq.v1.Task
-	(*TaskFilter)(nil),              // 64: ddq.v1.TaskFilter
-	(*fieldmaskpb.FieldMask)(nil),   // 65: google.protobuf.FieldMask
+	(*Settled)(nil),                 // 29: ddq.v1.Settled
+	(*SettleResult)(nil),            // 30: ddq.v1.SettleResult
+	(*Cancel)(nil),                  // 31: ddq.v1.Cancel
+	(*Demand)(nil),                  // 32: ddq.v1.Demand
+	(*Drain)(nil),                   // 33: ddq.v1.Drain
+	(*Ack)(nil),                     // 34: ddq.v1.Ack
+	(*Nack)(nil),                    // 35: ddq.v1.Nack
+	(*Extend)(nil),                  // 36: ddq.v1.Extend
+	(*Checkpoint)(nil),              // 37: ddq.v1.Checkpoint
+	(*RetrieveRequest)(nil),         // 38: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),        // 39: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),              // 40: ddq.v1.AckRequest
+	(*AckResponse)(nil),             // 41: ddq.v1.AckResponse
+	(*NackRequest)(nil),             // 42: ddq.v1.NackRequest
+	(*NackResponse)(nil),            // 43: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),           // 44: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),          // 45: ddq.v1.ExtendResponse
+	(*CheckpointRequest)(nil),       // 46: ddq.v1.CheckpointRequest
+	(*CheckpointResponse)(nil),      // 47: ddq.v1.CheckpointResponse
+	(*SettleRequest)(nil),           // 48: ddq.v1.SettleRequest
+	(*SettleResponse)(nil),          // 49: ddq.v1.SettleResponse
+	(*WaitTaskRequest)(nil),         // 50: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),        // 51: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),       // 52: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),      // 53: ddq.v1.CancelTaskResponse
+	(*AcquireTokensRequest)(nil),    // 54: ddq.v1.AcquireTokensRequest
+	(*AcquireTokensResponse)(nil),   // 55: ddq.v1.AcquireTokensResponse
+	(*durationpb.Duration)(nil),     // 56: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 57: google.protobuf.Timestamp
+	(*Attribute)(nil),               // 58: ddq.v1.Attribute
+	(*Backoff)(nil),                 // 59: ddq.v1.Backoff
+	(TaskState)(0),                  // 60: ddq.v1.TaskState
+	(*Error)(nil),                   // 61: ddq.v1.Error
+	(*Task)(nil),                    // 62: ddq.v1.Task
+	(*TaskFilter)(nil),              // 63: ddq.v1.TaskFilter
+	(*fieldmaskpb.FieldMask)(nil),   // 64: google.protobuf.FieldMask
+	(*JournalEntry)(nil),            // 65: ddq.v1.JournalEntry
 	(*Growth)(nil),                  // 66: ddq.v1.Growth
 	(*DeleteTasksRequest)(nil),      // 67: ddq.v1.DeleteTasksRequest
 	(*RescheduleTasksRequest)(nil),  // 68: ddq.v1.RescheduleTasksRequest
@@ -4567,78 +4511,78 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*WatchTasksResponse)(nil),      // 76: ddq.v1.WatchTasksResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	57, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	58, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	59, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	60, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	58, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	57, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	56, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	57, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	58, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	59, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	57, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	56, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
 	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
-	58, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
-	57, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
+	57, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
+	56, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
 	0,  // 9: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
 	1,  // 10: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
-	58, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	61, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	61, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	57, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	60, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	60, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
 	2,  // 14: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 15: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 16: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	58, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	61, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	62, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	57, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	60, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	61, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
 	2,  // 20: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 21: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 22: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	62, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	63, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	61, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	64, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
-	63, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	57, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	58, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	58, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	65, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	59, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	60, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	58, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	57, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	57, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	58, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	58, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	58, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	61, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	62, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	60, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	63, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
+	62, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	56, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	57, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	64, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	58, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	59, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	57, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	56, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	56, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	57, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
 	25, // 40: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	35, // 41: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	36, // 42: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	37, // 43: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	38, // 44: ddq.v1.SubscribeRequest.checkpoints:type_name -> ddq.v1.Checkpoint
+	34, // 41: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	35, // 42: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 43: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	37, // 44: ddq.v1.SubscribeRequest.checkpoints:type_name -> ddq.v1.Checkpoint
 	27, // 45: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
 	28, // 46: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	30, // 47: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	32, // 48: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	34, // 49: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	33, // 50: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	63, // 51: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	29, // 52: ddq.v1.Delivery.journal:type_name -> ddq.v1.JournalEntry
-	31, // 53: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	62, // 54: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	29, // 47: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	31, // 48: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	33, // 49: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	32, // 50: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	62, // 51: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	65, // 52: ddq.v1.Delivery.journal:type_name -> ddq.v1.JournalEntry
+	30, // 53: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	61, // 54: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
 	4,  // 55: ddq.v1.Ack.enqueue:type_name -> ddq.v1.EnqueueRequest
 	66, // 56: ddq.v1.Ack.grow:type_name -> ddq.v1.Growth
 	28, // 57: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	35, // 58: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	36, // 59: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	61, // 60: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	58, // 61: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	37, // 62: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	38, // 63: ddq.v1.CheckpointRequest.checkpoint:type_name -> ddq.v1.Checkpoint
-	35, // 64: ddq.v1.SettleRequest.acks:type_name -> ddq.v1.Ack
-	36, // 65: ddq.v1.SettleRequest.nacks:type_name -> ddq.v1.Nack
-	37, // 66: ddq.v1.SettleRequest.extends:type_name -> ddq.v1.Extend
-	38, // 67: ddq.v1.SettleRequest.checkpoints:type_name -> ddq.v1.Checkpoint
-	31, // 68: ddq.v1.SettleResponse.results:type_name -> ddq.v1.SettleResult
-	63, // 69: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	34, // 58: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	35, // 59: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	60, // 60: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	57, // 61: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	36, // 62: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	37, // 63: ddq.v1.CheckpointRequest.checkpoint:type_name -> ddq.v1.Checkpoint
+	34, // 64: ddq.v1.SettleRequest.acks:type_name -> ddq.v1.Ack
+	35, // 65: ddq.v1.SettleRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 66: ddq.v1.SettleRequest.extends:type_name -> ddq.v1.Extend
+	37, // 67: ddq.v1.SettleRequest.checkpoints:type_name -> ddq.v1.Checkpoint
+	30, // 68: ddq.v1.SettleResponse.results:type_name -> ddq.v1.SettleResult
+	62, // 69: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
 	3,  // 70: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	61, // 71: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	60, // 71: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
 	4,  // 72: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
 	7,  // 73: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
 	10, // 74: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
@@ -4653,15 +4597,15 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	69, // 83: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
 	70, // 84: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
 	24, // 85: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	39, // 86: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	41, // 87: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	43, // 88: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	45, // 89: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	47, // 90: ddq.v1.DelayQueueService.Checkpoint:input_type -> ddq.v1.CheckpointRequest
-	49, // 91: ddq.v1.DelayQueueService.Settle:input_type -> ddq.v1.SettleRequest
-	55, // 92: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
-	51, // 93: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	53, // 94: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	38, // 86: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	40, // 87: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	42, // 88: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	44, // 89: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	46, // 90: ddq.v1.DelayQueueService.Checkpoint:input_type -> ddq.v1.CheckpointRequest
+	48, // 91: ddq.v1.DelayQueueService.Settle:input_type -> ddq.v1.SettleRequest
+	54, // 92: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	50, // 93: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	52, // 94: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
 	71, // 95: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
 	6,  // 96: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
 	8,  // 97: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
@@ -4677,15 +4621,15 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	74, // 107: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
 	75, // 108: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
 	26, // 109: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	40, // 110: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	42, // 111: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	44, // 112: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	46, // 113: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	48, // 114: ddq.v1.DelayQueueService.Checkpoint:output_type -> ddq.v1.CheckpointResponse
-	50, // 115: ddq.v1.DelayQueueService.Settle:output_type -> ddq.v1.SettleResponse
-	56, // 116: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
-	52, // 117: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	54, // 118: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	39, // 110: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	41, // 111: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	43, // 112: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	45, // 113: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	47, // 114: ddq.v1.DelayQueueService.Checkpoint:output_type -> ddq.v1.CheckpointResponse
+	49, // 115: ddq.v1.DelayQueueService.Settle:output_type -> ddq.v1.SettleResponse
+	55, // 116: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	51, // 117: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	53, // 118: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
 	76, // 119: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
 	96, // [96:120] is the sub-list for method output_type
 	72, // [72:96] is the sub-list for method input_type
@@ -4722,14 +4666,14 @@ func file_ddq_v1_queue_proto_init() {
 		(*UpdateTaskRequest_ExecuteTime)(nil),
 	}
 	file_ddq_v1_queue_proto_msgTypes[20].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[32].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   53,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

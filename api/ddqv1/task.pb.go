@@ -482,7 +482,8 @@ type Task struct {
 	// For whom it is, of a run of an audience; and that recipient's data.
 	Recipient     string `protobuf:"bytes,39,opt,name=recipient,proto3" json:"recipient,omitempty"`
 	RecipientData []byte `protobuf:"bytes,40,opt,name=recipient_data,json=recipientData,proto3" json:"recipient_data,omitempty"`
-	// The caller may not see the payload, the result and the recipient_data: they are empty.
+	// The caller may not see the payload, the result, the recipient_data and the values of the
+	// journal: they are empty.
 	Masked bool `protobuf:"varint,45,opt,name=masked,proto3" json:"masked,omitempty"`
 	// The step of a workflow that it is; unset of others.
 	Step *TaskStep `protobuf:"bytes,50,opt,name=step,proto3" json:"step,omitempty"`
@@ -492,7 +493,10 @@ type Task struct {
 	// GetStepResults has them.
 	InputsCut bool `protobuf:"varint,52,opt,name=inputs_cut,json=inputsCut,proto3" json:"inputs_cut,omitempty"`
 	// The task whose ack enqueued it; unset of others.
-	Cause         *TaskCause `protobuf:"bytes,53,opt,name=cause,proto3" json:"cause,omitempty"`
+	Cause *TaskCause `protobuf:"bytes,53,opt,name=cause,proto3" json:"cause,omitempty"`
+	// What its handler did once, in the order in which that was kept. GetTask shows it; a
+	// delivery has it beside the task.
+	Journal       []*JournalEntry `protobuf:"bytes,54,rep,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -807,6 +811,85 @@ func (x *Task) GetCause() *TaskCause {
 	return nil
 }
 
+func (x *Task) GetJournal() []*JournalEntry {
+	if x != nil {
+		return x.Journal
+	}
+	return nil
+}
+
+// JournalEntry is what a name of a task returned.
+type JournalEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Empty when the task is masked.
+	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Bytes of the value, also when that is left out; deliveries do not say it.
+	Size int64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	// Deliveries do not say it.
+	KeptAt        *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=kept_at,json=keptAt,proto3" json:"kept_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JournalEntry) Reset() {
+	*x = JournalEntry{}
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JournalEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JournalEntry) ProtoMessage() {}
+
+func (x *JournalEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JournalEntry.ProtoReflect.Descriptor instead.
+func (*JournalEntry) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JournalEntry) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JournalEntry) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *JournalEntry) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *JournalEntry) GetKeptAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.KeptAt
+	}
+	return nil
+}
+
 // TaskCause names the task whose ack enqueued another one.
 type TaskCause struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -818,7 +901,7 @@ type TaskCause struct {
 
 func (x *TaskCause) Reset() {
 	*x = TaskCause{}
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +913,7 @@ func (x *TaskCause) String() string {
 func (*TaskCause) ProtoMessage() {}
 
 func (x *TaskCause) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +926,7 @@ func (x *TaskCause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCause.ProtoReflect.Descriptor instead.
 func (*TaskCause) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TaskCause) GetTopic() string {
@@ -885,7 +968,7 @@ type TaskStep struct {
 
 func (x *TaskStep) Reset() {
 	*x = TaskStep{}
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +980,7 @@ func (x *TaskStep) String() string {
 func (*TaskStep) ProtoMessage() {}
 
 func (x *TaskStep) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +993,7 @@ func (x *TaskStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStep.ProtoReflect.Descriptor instead.
 func (*TaskStep) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TaskStep) GetWorkflow() string {
@@ -992,7 +1075,7 @@ type StepInput struct {
 
 func (x *StepInput) Reset() {
 	*x = StepInput{}
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1087,7 @@ func (x *StepInput) String() string {
 func (*StepInput) ProtoMessage() {}
 
 func (x *StepInput) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1100,7 @@ func (x *StepInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepInput.ProtoReflect.Descriptor instead.
 func (*StepInput) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StepInput) GetStep() string {
@@ -1076,7 +1159,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_ddq_v1_task_proto_msgTypes[4]
+	mi := &file_ddq_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1171,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[4]
+	mi := &file_ddq_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1184,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -1164,7 +1247,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_ddq_v1_task_proto_msgTypes[5]
+	mi := &file_ddq_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1259,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[5]
+	mi := &file_ddq_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1272,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Attribute) GetKey() string {
@@ -1230,7 +1313,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_ddq_v1_task_proto_msgTypes[6]
+	mi := &file_ddq_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1325,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[6]
+	mi := &file_ddq_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1338,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Backoff) GetKind() BackoffKind {
@@ -1308,7 +1391,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_ddq_v1_task_proto_msgTypes[7]
+	mi := &file_ddq_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1403,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[7]
+	mi := &file_ddq_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1416,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Error) GetCode() int32 {
@@ -1389,7 +1472,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\f\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\r\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -1442,7 +1525,13 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x06inputs\x183 \x03(\v2\x11.ddq.v1.StepInputR\x06inputs\x12\x1d\n" +
 	"\n" +
 	"inputs_cut\x184 \x01(\bR\tinputsCut\x12'\n" +
-	"\x05cause\x185 \x01(\v2\x11.ddq.v1.TaskCauseR\x05cause\"1\n" +
+	"\x05cause\x185 \x01(\v2\x11.ddq.v1.TaskCauseR\x05cause\x12.\n" +
+	"\ajournal\x186 \x03(\v2\x14.ddq.v1.JournalEntryR\ajournal\"\x81\x01\n" +
+	"\fJournalEntry\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\x123\n" +
+	"\akept_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x06keptAt\"1\n" +
 	"\tTaskCause\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"\xee\x01\n" +
@@ -1551,7 +1640,7 @@ func file_ddq_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_ddq_v1_task_proto_goTypes = []any{
 	(StepState)(0),                // 0: ddq.v1.StepState
 	(AttemptOutcome)(0),           // 1: ddq.v1.AttemptOutcome
@@ -1560,43 +1649,46 @@ var file_ddq_v1_task_proto_goTypes = []any{
 	(DeadReason)(0),               // 4: ddq.v1.DeadReason
 	(BackoffKind)(0),              // 5: ddq.v1.BackoffKind
 	(*Task)(nil),                  // 6: ddq.v1.Task
-	(*TaskCause)(nil),             // 7: ddq.v1.TaskCause
-	(*TaskStep)(nil),              // 8: ddq.v1.TaskStep
-	(*StepInput)(nil),             // 9: ddq.v1.StepInput
-	(*Attempt)(nil),               // 10: ddq.v1.Attempt
-	(*Attribute)(nil),             // 11: ddq.v1.Attribute
-	(*Backoff)(nil),               // 12: ddq.v1.Backoff
-	(*Error)(nil),                 // 13: ddq.v1.Error
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*JournalEntry)(nil),          // 7: ddq.v1.JournalEntry
+	(*TaskCause)(nil),             // 8: ddq.v1.TaskCause
+	(*TaskStep)(nil),              // 9: ddq.v1.TaskStep
+	(*StepInput)(nil),             // 10: ddq.v1.StepInput
+	(*Attempt)(nil),               // 11: ddq.v1.Attempt
+	(*Attribute)(nil),             // 12: ddq.v1.Attribute
+	(*Backoff)(nil),               // 13: ddq.v1.Backoff
+	(*Error)(nil),                 // 14: ddq.v1.Error
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_ddq_v1_task_proto_depIdxs = []int32{
-	14, // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
-	14, // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	11, // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
+	15, // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
+	15, // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	12, // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
 	3,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
-	14, // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
-	12, // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
+	15, // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
+	13, // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
 	4,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
-	14, // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
-	14, // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
+	15, // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
+	15, // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
 	2,  // 9: ddq.v1.Task.waiting_for:type_name -> ddq.v1.WaitingFor
-	14, // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
-	10, // 11: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
-	14, // 12: ddq.v1.Task.occurrence_time:type_name -> google.protobuf.Timestamp
-	8,  // 13: ddq.v1.Task.step:type_name -> ddq.v1.TaskStep
-	9,  // 14: ddq.v1.Task.inputs:type_name -> ddq.v1.StepInput
-	7,  // 15: ddq.v1.Task.cause:type_name -> ddq.v1.TaskCause
-	0,  // 16: ddq.v1.StepInput.state:type_name -> ddq.v1.StepState
-	14, // 17: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	14, // 18: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	1,  // 19: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
-	5,  // 20: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
-	3,  // 21: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	15, // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
+	11, // 11: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
+	15, // 12: ddq.v1.Task.occurrence_time:type_name -> google.protobuf.Timestamp
+	9,  // 13: ddq.v1.Task.step:type_name -> ddq.v1.TaskStep
+	10, // 14: ddq.v1.Task.inputs:type_name -> ddq.v1.StepInput
+	8,  // 15: ddq.v1.Task.cause:type_name -> ddq.v1.TaskCause
+	7,  // 16: ddq.v1.Task.journal:type_name -> ddq.v1.JournalEntry
+	15, // 17: ddq.v1.JournalEntry.kept_at:type_name -> google.protobuf.Timestamp
+	0,  // 18: ddq.v1.StepInput.state:type_name -> ddq.v1.StepState
+	15, // 19: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	15, // 20: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	1,  // 21: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
+	5,  // 22: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
+	3,  // 23: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_task_proto_init() }
@@ -1610,7 +1702,7 @@ func file_ddq_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_task_proto_rawDesc), len(file_ddq_v1_task_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

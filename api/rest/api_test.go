@@ -32,6 +32,10 @@ func TestLifeOfATask(t *testing.T) {
 	if again := r.do("POST", "/v1/topics/mail/tasks/a%2fb:checkpoint", `{"name":"charge"}`, "Ddq-Hold-Token: "+token).want(200); again.field("already") != true {
 		t.Errorf("the same checkpoint again: %s", again.body)
 	}
+	shown := r.do("GET", "/v1/topics/mail/tasks/a%2fb", "").want(200)
+	if e := shown.field("task.journal").([]any)[0].(map[string]any); e["name"] != "charge" || e["value"] != "aGk=" || e["size"] != "2" || e["kept_at"] == nil {
+		t.Errorf("the journal is shown as %v", e)
+	}
 	r.do("POST", "/v1/topics/mail/tasks/a%2fb:ack", "", "Ddq-Hold-Token: "+token).want(200)
 	r.do("GET", "/v1/topics/mail/tasks/a%2fb", "").problem(404, "NO_TASK")
 }

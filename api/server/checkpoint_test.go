@@ -2,10 +2,12 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -144,6 +146,44 @@ func TestAttemptsAfterACheckpointHaveTheJournal(t *testing.T) {
 				t.Errorf("journal of %s is %s, want %s", d.Task.Id, got, want[d.Task.Id])
 			}
 			must(r, r.finish(d, func(*ddqv1.Ack) {}))
+		}
+	})
+}
+
+// TestATaskShowsItsJournal in the order in which it was kept, and not in lists, until it is done.
+func TestATaskShowsItsJournal(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "orders", Id: "a"})
+		d := r.take("orders")
+		began := time.Now()
+		for _, name := range []string{"ship", "charge", "mail"} {
+			time.Sleep(time.Second)
+			_, err := r.checkpoint(d, name, []byte("of "+name))
+			must(r, err)
+		}
+		shown := func() (entries []string) {
+			got, err := r.queue.GetTask(r.Context(), &ddqv1.GetTaskRequest{Topic: "orders", Id: "a"})
+			if status.Code(err) == codes.NotFound {
+				return nil
+			}
+			must(r, err)
+			for _, e := range got.Task.Journal {
+				entries = append(entries, fmt.Sprintf("%s %d %q after %v", e.Name, e.Size, e.Value, e.KeptAt.AsTime().Sub(began).Round(time.Second)))
+			}
+			return entries
+		}
+		want := []string{`ship 7 "of ship" after 1s`, `charge 9 "of charge" after 2s`, `mail 7 "of mail" after 3s`}
+		if got := shown(); !slices.Equal(got, want) {
+			t.Errorf("shown %q, want %q", got, want)
+		}
+		listed, err := r.queue.ListTasks(r.Context(), &ddqv1.ListTasksRequest{Topic: "orders"})
+		must(r, err)
+		if len(listed.Tasks) != 1 || len(listed.Tasks[0].Journal) != 0 {
+			t.Errorf("listed %v", listed.Tasks)
+		}
+		must(r, r.finish(d, func(*ddqv1.Ack) {}))
+		if got := shown(); got != nil {
+			t.Errorf("shown %q of a task that is done", got)
 		}
 	})
 }

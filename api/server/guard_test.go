@@ -347,6 +347,24 @@ func TestItemsOfABatchAreRefusedAlone(t *testing.T) {
 	})
 }
 
+// keepOnce gives the task of the topic mail a journal of one entry, and gives it back.
+func (r *guardedRig) keepOnce(value string) {
+	r.Helper()
+	got, err := r.queue.Retrieve(r.as(r.root), &ddqv1.RetrieveRequest{Topic: "mail", WaitMs: 1000})
+	if err != nil || len(got.Deliveries) != 1 {
+		r.Fatalf("retrieve: %v, %v", got, err)
+	}
+	d := got.Deliveries[0]
+	if _, err := r.queue.Checkpoint(r.as(r.root), &ddqv1.CheckpointRequest{Topic: "mail", Checkpoint: &ddqv1.Checkpoint{
+		TaskId: d.Task.Id, HoldToken: d.HoldToken, Name: "charge", Value: []byte(value),
+	}}); err != nil {
+		r.Fatal(err)
+	}
+	if _, err := r.queue.Nack(r.as(r.root), &ddqv1.NackRequest{Topic: "mail", Nack: &ddqv1.Nack{TaskId: d.Task.Id, HoldToken: d.HoldToken, Release: true}}); err != nil {
+		r.Fatal(err)
+	}
+}
+
 func TestPayloadsAreForThoseWhoMaySeeThem(t *testing.T) {
 	guardedBubble(t, func(r *guardedRig) {
 		if _, err := r.queue.Enqueue(r.as(r.root), &ddqv1.EnqueueRequest{Topic: "mail", Id: "a", Payload: []byte("canary")}); err != nil {
@@ -357,12 +375,16 @@ func TestPayloadsAreForThoseWhoMaySeeThem(t *testing.T) {
 		})}); err != nil {
 			t.Fatal(err)
 		}
+		r.keepOnce("canary")
 		viewer, _ := r.token(0, "viewer:mail")
 		reader, _ := r.token(0, "viewer,payload:mail")
 		for secret, want := range map[string]string{viewer: "", reader: "canary"} {
 			one, err := r.queue.GetTask(r.as(secret), &ddqv1.GetTaskRequest{Topic: "mail", Id: "a"})
 			if err != nil || string(one.Task.Payload) != want || one.Task.Masked != (want == "") {
 				t.Errorf("get: %v, %v", one, err)
+			}
+			if j := one.GetTask().GetJournal(); len(j) != 1 || j[0].Name != "charge" || string(j[0].Value) != want || j[0].Size != 6 || j[0].KeptAt == nil {
+				t.Errorf("journal: %v", j)
 			}
 			all, err := r.queue.ListTasks(r.as(secret), &ddqv1.ListTasksRequest{Topic: "mail"})
 			if err != nil || len(all.Tasks) != 1 || string(all.Tasks[0].Payload) != want {

@@ -26,11 +26,11 @@ func foundWire(f *service.Found) *ddqv1.Task {
 	return t
 }
 
-// historyWire is foundWire with what the task's attempts left behind, and the one that
-// runs.
+// historyWire is foundWire with what the task's attempts left behind, its journal, and the
+// attempt that runs.
 func historyWire(f *service.Found) *ddqv1.Task {
 	t := foundWire(f)
-	t.Result = f.Result
+	t.Result, t.Journal = f.Result, wire.ShowJournal(f.Journal)
 	attempts := f.Attempts
 	if f.State == store.StateRunning {
 		attempts = append(attempts, store.Attempt{Number: f.Attempt, Worker: f.Worker, Node: f.Node, Started: f.Started})

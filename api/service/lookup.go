@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
@@ -89,6 +91,18 @@ func (s *lookup) locate(ctx context.Context, topic, id string) (string, *problem
 		return "", err
 	}
 	return topic, actors.CheckTopicName("topic", topic)
+}
+
+// addJournal adds what handlers of a task did once, in the order in which that was kept.
+func (s *lookup) addJournal(ctx context.Context, f *Found) (err error) {
+	if f.State == store.StateDone {
+		return nil
+	}
+	f.Journal, err = s.store.Journal(ctx, f.Shard, f.ID)
+	slices.SortFunc(f.Journal, func(a, b store.JournalEntry) int {
+		return cmp.Or(cmp.Compare(a.Kept, b.Kept), cmp.Compare(a.Name, b.Name))
+	})
+	return err
 }
 
 // withHistory adds what a task's attempts left behind. What came after the task was

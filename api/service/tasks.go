@@ -21,7 +21,7 @@ type Tasks struct {
 	steps  *steps.Steps
 }
 
-// Get returns a task with its history. With an empty topic every topic is searched; the same id in
+// Get returns a task with its history and its journal. With an empty topic every topic is searched; the same id in
 // several is refused.
 func (s *Tasks) Get(ctx context.Context, topic, id string) (Found, error) {
 	f, err := s.look.find(ctx, topic, id)
@@ -30,6 +30,9 @@ func (s *Tasks) Get(ctx context.Context, topic, id string) (Found, error) {
 	}
 	found := []Found{f}
 	if err := s.why.explain(ctx, found); err != nil {
+		return Found{}, problem.AsError(err)
+	}
+	if err := s.look.addJournal(ctx, &found[0]); err != nil {
 		return Found{}, problem.AsError(err)
 	}
 	return s.look.withHistory(ctx, found[0])

@@ -17,6 +17,15 @@ func PutJournal(from []store.JournalEntry) []*ddqv1.JournalEntry {
 	return out
 }
 
+// ShowJournal is PutJournal with the sizes of values, and when they were kept.
+func ShowJournal(from []store.JournalEntry) []*ddqv1.JournalEntry {
+	out := PutJournal(from)
+	for i := range out {
+		out[i].Size, out[i].KeptAt = int64(len(from[i].Value)), StampOrNil(from[i].Kept)
+	}
+	return out
+}
+
 // ReadJournal is the opposite of PutJournal.
 func ReadJournal(from []*ddqv1.JournalEntry) []store.JournalEntry {
 	if len(from) == 0 {

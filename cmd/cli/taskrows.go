@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/journal"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
@@ -26,6 +27,7 @@ func taskRows(t *client.Snapshot) []table.Row {
 	for _, a := range t.Attempts {
 		rows = append(rows, table.Row{fmt.Sprintf("attempt %d", a.Number), attemptText(&a)})
 	}
+	rows = append(rows, journalRows(t.Journal)...)
 	if len(t.Result) > 0 {
 		rows = append(rows, table.Row{"result", terminal.BytesText(t.Result)})
 	}
@@ -74,6 +76,32 @@ func rowText(v any) any {
 		return v.String()
 	}
 	return nil
+}
+
+// Of a journal a table has so many entries, and of each value so many bytes; -o json has all.
+const (
+	entriesShown = 50
+	valueShown   = 200
+)
+
+// journalRows are what handlers of a task did once.
+func journalRows(entries []journal.Entry) (rows []table.Row) {
+	for _, e := range entries[:min(len(entries), entriesShown)] {
+		rows = append(rows, table.Row{"kept " + terminal.Printable(e.Name), entryText(&e)})
+	}
+	if more := len(entries) - len(rows); more > 0 {
+		rows = append(rows, table.Row{"kept", fmt.Sprintf("%d more; see -o json", more)})
+	}
+	return rows
+}
+
+// entryText is an entry of a journal for people, on one line.
+func entryText(e *journal.Entry) string {
+	text := terminal.ByteCount(int64(e.Size)) + " " + terminal.Clock(e.Kept)
+	if len(e.Value) > 0 {
+		text += ": " + terminal.Shorten(terminal.BytesText(e.Value), valueShown)
+	}
+	return text
 }
 
 // attemptText is an attempt for people, on one line.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/journal"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/cli/topics"
 )
@@ -33,6 +34,11 @@ func sampleTask() client.Snapshot {
 		Backoff:   &client.Backoff{Kind: client.BackoffExponential, Base: time.Second, Max: time.Minute, JitterPercent: 10},
 		LastError: "exit status 1: no route", DeadReason: client.DeadReasonMaxRetries, FinishedAt: at("2030-01-31T15:10:00.001Z"),
 		Worker: "w1", HoldDeadline: at("2030-01-31T15:11:00Z"),
+		Journal: []journal.Entry{
+			{Name: "charge", Size: 9, Kept: at("2030-01-31T15:05:00.5Z"), Value: []byte("paid\n for")},
+			{Name: "ship", Size: 2, Kept: at("2030-01-31T15:06:00Z"), Value: []byte{0xff, 0x00}},
+			{Name: "masked", Size: 1 << 20, Kept: at("2030-01-31T15:07:00Z")},
+		},
 	}
 }
 

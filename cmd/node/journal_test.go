@@ -72,6 +72,10 @@ func TestANameIsNotRunAgainAfterItsCheckpoint(t *testing.T) {
 				_, err := do(ctx, task, "charge")
 				return err
 			})
+			got, err := c.Get(t.Context(), "orders", "a")
+			if j := got.Journal; err != nil || len(j) != 1 || j[0].Name != "charge" || string(j[0].Value) != "charge done" || j[0].Size != 11 || time.Since(j[0].Kept).Abs() > time.Minute {
+				t.Errorf("the task shows the journal %v, %v", j, err)
+			}
 			if name != Memory {
 				stop(t, n)
 				n = started(t, cfg)

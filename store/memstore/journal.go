@@ -10,18 +10,31 @@ import (
 
 // Checkpoint implements store.Writer.
 func (m writer) Checkpoint(ctx context.Context, s store.Shard, checkpoints []store.Checkpoint) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m.core, s, access{}, checkpoints, func(sh *shard, _ clock, c store.Checkpoint) store.Status {
+	return batch(ctx, m.core, s, access{}, checkpoints, func(sh *shard, now clock, c store.Checkpoint) store.Status {
 		r := sh.tasks[c.ID]
 		t := r.life()
 		if status := life.Checkpoint(&t, c.Token); status != store.OK {
 			return status
 		}
-		return r.write(c.JournalEntry)
+		return r.write(c.JournalEntry, now.Millis())
 	})
 }
 
+// Journal implements store.Reader.
+func (m reader) Journal(ctx context.Context, s store.Shard, id string) ([]store.JournalEntry, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	r := m.shard(s).tasks[id]
+	if r == nil {
+		return nil, nil
+	}
+	return copyJournal(r.journal), nil
+}
+
 // write adds an entry to the journal of a running task.
-func (r *record) write(e store.JournalEntry) store.Status {
+func (r *record) write(e store.JournalEntry, now store.Millis) store.Status {
 	known, bytes := false, 0
 	for i := range r.journal {
 		bytes += r.journal[i].Size()
@@ -29,7 +42,7 @@ func (r *record) write(e store.JournalEntry) store.Status {
 	}
 	status := life.Journal(&e, len(r.journal), bytes, known)
 	if status == store.OK {
-		r.journal = append(r.journal, store.JournalEntry{Name: e.Name, Value: slices.Clone(e.Value)})
+		r.journal = append(r.journal, store.JournalEntry{Name: e.Name, Value: slices.Clone(e.Value), Kept: now})
 	}
 	return status
 }
@@ -41,7 +54,8 @@ func copyJournal(journal []store.JournalEntry) []store.JournalEntry {
 	}
 	copied := make([]store.JournalEntry, len(journal))
 	for i, e := range journal {
-		copied[i] = store.JournalEntry{Name: e.Name, Value: slices.Clone(e.Value)}
+		e.Value = slices.Clone(e.Value)
+		copied[i] = e
 	}
 	return copied
 }

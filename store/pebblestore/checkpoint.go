@@ -28,7 +28,7 @@ func (t settler) checkpoint(c *store.Checkpoint) (store.Status, error) {
 	if status := life.Checkpoint(&rules, c.Token); status != store.OK {
 		return status, nil
 	}
-	status, err := t.journals.write(c.ID, &c.JournalEntry)
+	status, err := t.journals.write(c.ID, &c.JournalEntry, t.ms)
 	if err != nil || status != store.OK || h.taskJournal {
 		return status, err
 	}

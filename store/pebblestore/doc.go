@@ -16,7 +16,7 @@
 //	number 'y' key due id      unfinished tasks of ordering keys
 //	number 'k' key             idempotency keys, and when to look whether they are free
 //	number 'e' id              what the attempts of a task left behind, and its result
-//	number 'j' length id name  what a name of a task returned
+//	number 'j' length id name  what a name of a task returned, behind when it was kept
 //	number 'i' name value id   tasks by their indexed attributes
 //	number 'a'                 for which attributes that is complete
 //	number 'w' position        what happened to tasks, for those who watch

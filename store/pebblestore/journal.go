@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 
 	"github.com/ddq-io/ddq/store"
@@ -9,7 +10,7 @@ import (
 )
 
 // journals are what names of tasks returned, each under a key of its own, which has the length
-// of the id, the id, and the name. The hold of a task that is held says whether there are
+// of the id, the id, and the name; when it was kept is in front of the value. The hold of a task that is held says whether there are
 // some, and the entry of any other.
 type journals struct{ *batch }
 
@@ -19,33 +20,55 @@ func appendJournal(b []byte, number uint32, id string) []byte {
 	return append(b, id...)
 }
 
-// walk calls f for each entry of a task. Name and value are valid during the call only.
-func (j *journals) walk(id string, f func(name, value []byte) error) error {
+// keptSize is how many bytes of a value say when it was kept.
+const keptSize = 8
+
+// walk calls f for each entry of a task. The value is valid during the call only.
+func (j *journals) walk(id string, f func(e *store.JournalEntry) error) error {
 	prefix := appendJournal(nil, j.sh.number, id)
 	behind := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, store.MaxJournalName+1)...)
 	return j.dir.Scan(prefix, behind, func(key, value []byte) (bool, error) {
-		return true, f(key[len(prefix):], value)
+		e := store.JournalEntry{Name: string(key[len(prefix):])}
+		if len(value) >= keptSize {
+			e.Kept, e.Value = store.Millis(binary.BigEndian.Uint64(value)), value[keptSize:]
+		}
+		return true, f(&e)
 	})
 }
 
+// Journal returns the journal of a task.
+func (s *taskReader) Journal(ctx context.Context, name store.Shard, id string) (entries []store.JournalEntry, err error) {
+	_, err = s.change(ctx, name, access{}, func(t *transaction) (err error) {
+		entries, err = t.journals.read(id)
+		return err
+	})
+	return entries, err
+}
+
 // of returns the journal of the task of a hold.
-func (j *journals) of(h *hold) (entries []store.JournalEntry, err error) {
+func (j *journals) of(h *hold) ([]store.JournalEntry, error) {
 	if !h.taskJournal {
 		return nil, nil
 	}
-	err = j.walk(h.id, func(name, value []byte) error {
-		entries = append(entries, store.JournalEntry{Name: string(name), Value: bytes.Clone(value)})
+	return j.read(h.id)
+}
+
+// read returns the journal of a task.
+func (j *journals) read(id string) (entries []store.JournalEntry, err error) {
+	err = j.walk(id, func(e *store.JournalEntry) error {
+		e.Value = bytes.Clone(e.Value)
+		entries = append(entries, *e)
 		return nil
 	})
 	return entries, err
 }
 
 // write adds an entry to the journal of a task, if it has room for it.
-func (j *journals) write(id string, e *store.JournalEntry) (store.Status, error) {
+func (j *journals) write(id string, e *store.JournalEntry, now store.Millis) (store.Status, error) {
 	names, size, known := 0, 0, false
-	err := j.walk(id, func(name, value []byte) error {
-		names, size = names+1, size+len(name)+len(value)
-		known = known || string(name) == e.Name
+	err := j.walk(id, func(other *store.JournalEntry) error {
+		names, size = names+1, size+other.Size()
+		known = known || other.Name == e.Name
 		return nil
 	})
 	if err != nil {
@@ -55,13 +78,14 @@ func (j *journals) write(id string, e *store.JournalEntry) (store.Status, error)
 		return status, nil
 	}
 	j.next.newer = true
-	return store.OK, j.set(append(appendJournal(nil, j.sh.number, id), e.Name...), e.Value)
+	value := append(binary.BigEndian.AppendUint64(make([]byte, 0, keptSize+len(e.Value)), uint64(now)), e.Value...)
+	return store.OK, j.set(append(appendJournal(nil, j.sh.number, id), e.Name...), value)
 }
 
 // forget deletes the journal of a task.
 func (j *journals) forget(id string) error {
-	return j.walk(id, func(name, _ []byte) error {
-		j.key = append(appendJournal(j.key[:0], j.sh.number, id), name...)
+	return j.walk(id, func(e *store.JournalEntry) error {
+		j.key = append(appendJournal(j.key[:0], j.sh.number, id), e.Name...)
 		return j.remove(j.key, true)
 	})
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"encoding/binary"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/redisstore/conn"
@@ -89,11 +90,36 @@ func (s *owner) readJournals(ctx context.Context, shard store.Shard, results []s
 	}
 	all := list(v)
 	for k, i := range held {
-		flat := list(at(all, k))
-		for n := 0; n+1 < len(flat); n += 2 {
-			entry := store.JournalEntry{Name: text(flat[n]), Value: []byte(text(flat[n+1]))}
-			results[i].Task.Journal = append(results[i].Task.Journal, entry)
-		}
+		results[i].Task.Journal = parseJournal(list(at(all, k)))
 	}
 	return nil
+}
+
+// Journal implements store.Reader.
+func (s *reader) Journal(ctx context.Context, shard store.Shard, id string) ([]store.JournalEntry, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	a := newArgs(1, 40)
+	a.id(id)
+	v, err := s.conn.Run(ctx, s.lua.journals, s.keys(shard).pick(tellsKey), a.values())
+	if err != nil {
+		return nil, conn.ReadError("journal", err)
+	}
+	return parseJournal(list(at(list(v), 0))), nil
+}
+
+// keptSize is how many bytes of a value say when it was kept.
+const keptSize = 8
+
+// parseJournal reads what journals.lua says of one task.
+func parseJournal(flat []any) (entries []store.JournalEntry) {
+	for n := 0; n+1 < len(flat); n += 2 {
+		e := store.JournalEntry{Name: text(flat[n])}
+		if value := []byte(text(flat[n+1])); len(value) >= keptSize {
+			e.Kept, e.Value = store.Millis(binary.BigEndian.Uint64(value)), value[keptSize:]
+		}
+		entries = append(entries, e)
+	}
+	return entries
 }

@@ -356,6 +356,20 @@ func (p *pair) checkHistory(rt *rapid.T) {
 	})
 }
 
+func (p *pair) checkJournals(rt *rapid.T) {
+	p.both(rt, "journals", func(s *side) (any, error) {
+		all := make(map[string][]store.JournalEntry)
+		for _, id := range propertyIDs() {
+			entries, err := s.Journal(rt.Context(), p.shard, id)
+			if err != nil {
+				return nil, err
+			}
+			all[id] = p.journal(entries)
+		}
+		return all, nil
+	})
+}
+
 func (p *pair) remove(rt *rapid.T) {
 	batch := ids(rt)
 	p.both(rt, "remove", func(s *side) (any, error) {

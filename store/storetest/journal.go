@@ -13,6 +13,7 @@ import (
 func journalCases() []entry {
 	return []entry{
 		{"Journal/ComesWithLaterAttempts", journalComes},
+		{"Journal/CanBeRead", journalRead},
 		{"Journal/OfTheSameHoldAgain", journalAgain},
 		{"Journal/FirstEntryOfANameStays", journalFirst},
 		{"Journal/NotWithoutTheHold", journalRefused},
@@ -118,6 +119,45 @@ func journalComes(f *fixture) {
 	f.ok("recover", err)
 	f.statuses("recover", recovered, store.OK)
 	f.again("a", "one", "two", "three", "four", "late")
+}
+
+// journalRead reads journals of tasks in each of their states, without changing them.
+func journalRead(f *fixture) {
+	read := func(id string, want ...string) {
+		f.Helper()
+		entries, err := f.s.Journal(f.ctx, f.shard, id)
+		f.ok("journal", err)
+		f.journal(&store.Task{ID: id, Journal: entries}, want...)
+	}
+	before := f.now()
+	f.ready("plain")
+	token := f.begun(ready(f, "a"))
+	read("absent")
+	read("plain")
+	read("a", "one")
+	waitUntil(f, f.s, f.now()+2)
+	between := f.now()
+	f.checkpoint("a", token, store.OK, "two")
+	f.checkpoint("a", token, store.Already, "one")
+	kept := make(map[string]store.Millis)
+	entries, err := f.s.Journal(f.ctx, f.shard, "a")
+	f.ok("journal", err)
+	for _, e := range entries {
+		kept[e.Name] = e.Kept
+	}
+	if one, two := kept["one"], kept["two"]; one < before || one >= between || two < between || two > f.now() {
+		f.Fatalf("kept at %v, want one from %d and before %d, and two from then to %d", kept, before, between, f.now())
+	}
+
+	f.nack(store.Nack{ID: "a", Token: token, Outcome: store.OutcomeFailed, Error: "no"})
+	read("a", "one", "two")
+	token = f.again("a", "one", "two")
+	f.nack(store.Nack{ID: "a", Token: token, Reason: store.ReasonPermanent})
+	read("a", "one", "two") // of a dead letter
+	_, _, err = f.s.Requeue(f.ctx, f.shard, []string{"a"})
+	f.ok("requeue", err)
+	f.ack(long, store.OK, store.Ack{ID: "a", Token: f.again("a", "one", "two")})
+	read("a") // of a task that is done
 }
 
 func journalAgain(f *fixture) {

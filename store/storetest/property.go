@@ -176,6 +176,7 @@ func (p *pair) check(rt *rapid.T) {
 	}
 	p.checkRunning(rt)
 	p.checkHistory(rt)
+	p.checkJournals(rt)
 	p.checkLookup(rt)
 	p.checkLog(rt)
 }
@@ -212,11 +213,17 @@ func (p *pair) task(t *store.Task) *store.Task {
 	c.Due = p.round(c.Due)
 	c.Payload = append([]byte{}, c.Payload...)
 	c.Attributes = append([]store.Attribute{}, c.Attributes...)
-	c.Journal = slices.SortedFunc(slices.Values(c.Journal), func(a, b store.JournalEntry) int { return strings.Compare(a.Name, b.Name) })
-	for i := range c.Journal {
-		c.Journal[i].Value = append([]byte{}, c.Journal[i].Value...)
-	}
+	c.Journal = p.journal(c.Journal)
 	return &c
+}
+
+// journal makes a journal comparable.
+func (p *pair) journal(entries []store.JournalEntry) []store.JournalEntry {
+	all := slices.SortedFunc(slices.Values(entries), func(a, b store.JournalEntry) int { return strings.Compare(a.Name, b.Name) })
+	for i := range all {
+		all[i].Value, all[i].Kept = append([]byte{}, all[i].Value...), p.round(all[i].Kept)
+	}
+	return all
 }
 
 func (p *pair) checkStats(rt *rapid.T) {

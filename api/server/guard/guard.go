@@ -379,7 +379,7 @@ func maskSchedule(p *auth.Principal, s *ddqv1.Schedule) {
 	}
 }
 
-// maskTasks empties payloads and results of tasks whose topic does not let a principal see them.
+// maskTasks empties payloads, results and journals of tasks whose topic does not let a principal see them.
 func maskTasks(p *auth.Principal, need auth.Verbs, tasks ...*ddqv1.Task) {
 	for _, t := range tasks {
 		if t != nil && !p.Allow(need, t.GetTopic()) {
@@ -389,6 +389,9 @@ func maskTasks(p *auth.Principal, need auth.Verbs, tasks ...*ddqv1.Task) {
 			}
 			for _, in := range t.Inputs {
 				in.Result = nil
+			}
+			for _, e := range t.Journal {
+				e.Value = nil
 			}
 		}
 	}

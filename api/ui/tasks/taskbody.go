@@ -18,6 +18,7 @@ func (p *taskPage) body() g.Node {
 		h.Ol(h.Class("timeline"), g.Map(p.Timeline, p.moment)),
 		p.payload(),
 		p.result(),
+		p.journal(),
 		h.H2(g.Text("More")),
 		p.facts(),
 	}

@@ -33,7 +33,7 @@ local function write(id, entry, name, value)
   local at = #hset
   hset[at + 1], hset[at + 2] = id, struct.pack('>BI4', 0, bytes) .. cell
   hset[at + 3], hset[at + 4] = own, names .. string.char(#name) .. name
-  hset[at + 5], hset[at + 6] = own .. name, value
+  hset[at + 5], hset[at + 6] = own .. name, struct.pack('>i8', now) .. value
   return OK
 end
 

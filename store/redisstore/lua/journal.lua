@@ -1,6 +1,7 @@
   -- The journal of a task is in TELLS: the entry of the task has a byte 0, how many bytes the
   -- journal has in 4, and the cell that the task tells or nothing. Under journal_of(id) are
-  -- the names, behind the length of each, and what a name returned under that with the name.
+  -- the names, behind the length of each, and what a name returned under that with the name,
+  -- behind when it was kept, in 8.
   local function journal_of(id) return '\255' .. string.char(#id) .. id end
   local function each_name(names, f)
     local at = 1

@@ -4,7 +4,7 @@
 -- KEYS  tells
 -- ARGV  ids
 --
--- returns per task {name, what it returned, ...}
+-- returns per task {name, when it was kept in 8 bytes and what it returned, ...}
 
 -- include journal.lua
 local all = {}

@@ -101,6 +101,18 @@ func WordOr(name, prefix, zero string) string {
 	return name
 }
 
+// Each is what f makes of each item of a list, nil of an empty one.
+func Each[From, To any](list []From, f func(From) To) []To {
+	if len(list) == 0 {
+		return nil
+	}
+	all := make([]To, len(list))
+	for i := range list {
+		all[i] = f(list[i])
+	}
+	return all
+}
+
 // Attributes are sorted, so that the same task encodes to the same request.
 func Attributes(m map[string]string) []*ddqv1.Attribute {
 	list := make([]*ddqv1.Attribute, 0, len(m))

@@ -1003,7 +1003,14 @@ IntervalFrom = Literal[
 
 # JournalEntry is what a name of a task returned.
 class JournalEntry(TypedDict, total=False):
+    # Deliveries do not say it.
+    # RFC 3339.
+    kept_at: str
     name: str
+    # Bytes of the value, also when that is left out; deliveries do not say it.
+    # A number of 64 bits, as text.
+    size: str
+    # Empty when the task is masked.
     # Base64.
     value: str
 
@@ -2103,9 +2110,13 @@ class Task(TypedDict, total=False):
     # The results of inputs are left out, because they have more than 1 MiB together:
     # GetStepResults has them.
     inputs_cut: bool
+    # What its handler did once, in the order in which that was kept. GetTask shows it; a
+    # delivery has it beside the task.
+    journal: List[JournalEntry]
     # The error of the last failed attempt, empty when none failed.
     last_error: str
-    # The caller may not see the payload, the result and the recipient_data: they are empty.
+    # The caller may not see the payload, the result, the recipient_data and the values of the
+    # journal: they are empty.
     masked: bool
     # Deliveries after the first before the task is dead-lettered.
     max_retries: int

@@ -1123,8 +1123,21 @@ export type IntervalFrom =
 
 /** JournalEntry is what a name of a task returned. */
 export interface JournalEntry {
+  /**
+   * Deliveries do not say it.
+   * RFC 3339.
+   */
+  kept_at?: string;
   name?: string;
-  /** Base64. */
+  /**
+   * Bytes of the value, also when that is left out; deliveries do not say it.
+   * A number of 64 bits, as text.
+   */
+  size?: string;
+  /**
+   * Empty when the task is masked.
+   * Base64.
+   */
   value?: string;
 }
 
@@ -2304,9 +2317,17 @@ export interface Task {
    * GetStepResults has them.
    */
   inputs_cut?: boolean;
+  /**
+   * What its handler did once, in the order in which that was kept. GetTask shows it; a
+   * delivery has it beside the task.
+   */
+  journal?: JournalEntry[];
   /** The error of the last failed attempt, empty when none failed. */
   last_error?: string;
-  /** The caller may not see the payload, the result and the recipient_data: they are empty. */
+  /**
+   * The caller may not see the payload, the result, the recipient_data and the values of the
+   * journal: they are empty.
+   */
   masked?: boolean;
   /** Deliveries after the first before the task is dead-lettered. */
   max_retries?: number;
