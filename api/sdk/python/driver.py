@@ -51,6 +51,25 @@ def failure(error):
             "state": error.state, "version": error.version, "retry_after_ms": after, "text": str(error)}
 
 
+def part(task, name, size=None, returns=None, fails=0, deaf_ms=0):
+    """Do a part of a handler, under its name, and tell what came of it."""
+    about = {"id": task.id, "attempt": task.attempt, "name": name}
+
+    def run():
+        say({"event": "ran", **about})
+        if task.attempt == 1:
+            threading.Event().wait(deaf_ms / 1000)
+        if fails >= task.attempt:
+            raise ValueError("not yet")
+        return returns if size is None else "x" * size
+
+    try:
+        value = task.once(name, run)
+        say({"event": "once", **about, "got": value.decode() if len(value) < 1000 else len(value)})
+    except Exception as error:
+        say({"event": "refused", **about, **failure(error)})
+
+
 def handle(task):
     """Do what the attributes of the task say."""
     what, value = task.attributes.get("do"), task.attributes.get("value", "")
@@ -72,6 +91,17 @@ def handle(task):
         raise ddq.Release(int(value) / 1000)
     if what == "permanent":
         raise ddq.Permanent(value)
+    if what == "once":
+        for one in json.loads(value):
+            part(task, **one)
+        if task.attempt == 1:
+            raise ValueError("after its parts")
+    if what == "beside":
+        parts = [threading.Thread(target=part, args=(task,), kwargs=one) for one in json.loads(value)]
+        for thread in parts:
+            thread.start()
+        for thread in parts:
+            thread.join()
     if what == "next":
         task.enqueue(value, "after " + task.id)
     if what == "bad next":

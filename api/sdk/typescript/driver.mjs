@@ -78,6 +78,22 @@ calls.keyed_id = async ({ key }) => {
   return { place: first.slice(24, 32), group: first.slice(14, 18), rises: first < second };
 };
 
+// Does a part of a handler, under its name, and tells what came of it.
+async function part(task, { name, size, returns, fails, deaf_ms }) {
+  const about = { id: task.id, attempt: task.attempt, name };
+  try {
+    const value = await task.once(name, async () => {
+      say({ event: "ran", ...about });
+      if (deaf_ms && task.attempt === 1) await new Promise((resolve) => setTimeout(resolve, deaf_ms));
+      if (fails >= task.attempt) throw new Error("not yet");
+      return size === undefined ? returns : "x".repeat(size);
+    });
+    say({ event: "once", ...about, got: value.length < 1000 ? ddq.textOf(value) : value.length });
+  } catch (e) {
+    say({ event: "refused", ...about, ...failure(e) });
+  }
+}
+
 // A handler does what the attributes of its task say.
 async function handle(task) {
   const { do: what, value } = task.attributes;
@@ -107,6 +123,13 @@ async function handle(task) {
       return;
     case "permanent":
       throw new ddq.Permanent(value);
+    case "once":
+      for (const one of JSON.parse(value)) await part(task, one);
+      if (task.attempt === 1) throw new Error("after its parts");
+      return;
+    case "beside":
+      await Promise.all(JSON.parse(value).map((one) => part(task, one)));
+      return;
     case "next":
       task.enqueue({ topic: value, payload: "after " + task.id });
       return;

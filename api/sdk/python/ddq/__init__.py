@@ -3,6 +3,7 @@
 from . import _types as wire
 from ._encode import Duration, Payload, Time
 from ._ids import new_id, new_keyed_id
+from ._journal import NameUsed
 from ._task import NewTask, Task
 from .client import Client
 from .errors import (
@@ -27,7 +28,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CANCELLED", "HOLD_LOST", "STOPPED", "TIMEOUT", "Client", "DdqError", "DeniedError", "Duration", "ExhaustedError", "ExistsError", "HeldTask",
-    "HoldLostError", "InternalError", "InvalidError", "NewTask", "NotFoundError", "OutOfRangeError", "Payload", "Permanent", "PreconditionError",
+    "HoldLostError", "InternalError", "InvalidError", "NameUsed", "NewTask", "NotFoundError", "OutOfRangeError", "Payload", "Permanent", "PreconditionError",
     "Release", "RetryAfter", "Stopped", "Task", "Time", "TimeoutError", "UnavailableError", "UnknownOutcomeError", "VersionError", "Worker",
     "new_id", "new_keyed_id", "wire",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, Mapping, Optional, Union
@@ -17,6 +18,15 @@ Payload = Union[bytes, bytearray, memoryview, str]  # text is sent as UTF-8
 
 def to_bytes(payload: Payload) -> bytes:
     return payload.encode() if isinstance(payload, str) else bytes(payload)
+
+
+def value_of(value: Any) -> bytes:
+    """Write what a handler returned: bytes and text as they are, None as no bytes, and other values as JSON."""
+    if value is None:
+        return b""
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
+        return to_bytes(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def to_base64(payload: Payload) -> str:

@@ -1,4 +1,4 @@
-"""Settlements: ends and extensions of holds."""
+"""Settlements: ends and extensions of holds, and what their tasks are to remember."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ from .errors import DdqError, InvalidError, item_error
 _GATHER = 0.002  # seconds
 _MOST_AT_ONCE = 100
 _MOST_BYTES = 4 << 20  # below what a request may have
+_NEVER = threading.Event()
 
 
 @dataclass
 class _Waiting:
-    kind: str  # acks, nacks or extends
+    kind: str  # acks, nacks, extends or checkpoints
     body: Mapping[str, Any]
     said: "Future[Dict[str, Any]]"
 
     def key(self) -> Any:
-        return self.body["task_id"], self.body["hold_token"]
+        return _key_of(self.body)
 
     def size(self) -> int:
         following = sum(1024 + len(task.get("payload", "")) for task in self.body.get("enqueue", ()))
-        return 512 + len(self.body.get("result", "")) + following
+        return 512 + len(self.body.get("result", "")) + len(self.body.get("value", "")) + following
+
+
+def _key_of(part: Mapping[str, Any]) -> Any:
+    return part.get("task_id"), part.get("hold_token"), part.get("name", "")  # only checkpoints have a name
 
 
 class Settler:
@@ -43,8 +48,8 @@ class Settler:
         self._thread = threading.Thread(target=self._run, name="ddq settle", daemon=True)
         self._thread.start()
 
-    def settle(self, kind: str, body: Mapping[str, Any], until: float) -> Dict[str, Any]:
-        """Return what the server says of it, or raise its refusal. It is repeated until then, or until `until` of time.monotonic."""
+    def settle(self, kind: str, body: Mapping[str, Any], until: float, ended: threading.Event = _NEVER) -> Dict[str, Any]:
+        """Return what the server says of it, or raise its refusal. It is repeated until then, or until `until` of time.monotonic, or `ended`."""
         attempt = 0
         while True:
             waiting = _Waiting(kind, body, Future())
@@ -56,10 +61,11 @@ class Settler:
                 return result
             except DdqError as error:
                 pause = pause_of(error, attempt)
-                if not repeatable(error, True) or time.monotonic() + pause >= until:
+                if not repeatable(error, True) or error.reason == "JOURNAL_FULL":  # a journal stays full
+                    raise
+                if time.monotonic() + pause >= until or ended.wait(pause):
                     raise
             attempt += 1
-            time.sleep(pause)
 
     def close(self) -> None:
         """Send what is left, and end."""
@@ -96,7 +102,7 @@ class Settler:
         except Exception as error:  # told to those who wait
             self._failed(batch, error)
             return
-        said = {(r.get("task_id"), r.get("hold_token")): r for r in answer.get("results", [])}
+        said = {_key_of(r): r for r in answer.get("results", [])}
         for waiting in batch:
             waiting.said.set_result(said.get(waiting.key(), {}))
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import math
 import queue
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional
 
-from ._encode import Duration, millis_of, segment, to_base64
+from ._encode import Duration, millis_of, segment, to_base64, value_of
+from ._journal import Journal
 from ._settler import Settler
 from ._task import NewTask, Task, body_of, task_of
 from ._transport import Interrupt, Interrupted, pause_of
@@ -52,18 +53,20 @@ class Stopped(Exception):
 class HeldTask(Task):
     """A task that this worker holds."""
 
-    def __init__(self, delivery: Dict[str, Any]) -> None:
+    def __init__(self, delivery: Dict[str, Any], keep: Optional[Callable[["HeldTask", str, bytes], None]] = None) -> None:
         task = task_of(delivery.get("task", {}))
         super().__init__(task.id, task.topic, task.payload, task.attributes, task.raw)
         set_ = object.__setattr__  # tasks are frozen
         set_(self, "attempt", self.raw.get("retry_count", 0) + 1)  # 1 at the first delivery
         set_(self, "hold_token", delivery.get("hold_token", ""))  # changes with every delivery: a fencing token
+        set_(self, "_journal", Journal(delivery.get("journal", ()), lambda name, value: keep(self, name, value) if keep else None))
         set_(self, "_next", [])
         set_(self, "_ended", threading.Event())
         set_(self, "_why", "")
 
     attempt: int
     hold_token: str
+    _journal: Journal
     _next: List[NewTask]
     _ended: threading.Event
     _why: str
@@ -71,6 +74,16 @@ class HeldTask(Task):
     def enqueue(self, topic: str, payload: Any = b"", **fields: Any) -> None:
         """Have a task enqueued if and only if this one is acked."""
         self._next.append(NewTask(topic, payload, **fields))
+
+    def once(self, name: str, f: Callable[[], Any]) -> bytes:
+        """Call `f`, unless it has returned under the name in an attempt before, and return what it returned then.
+
+        Bytes and text are returned as bytes, None as none, and other values as JSON. What `f` returned is kept before once returns. An
+        exception of `f` is raised, and nothing is kept; the name may be used again then, and otherwise once in an attempt, else NameUsed.
+        An attempt that no longer holds the task keeps nothing, HoldLostError. A name has up to 128 bytes, a value 256 KiB, and a task
+        1,000 names and 1 MiB, else JOURNAL_FULL. Threads of a handler may call it beside each other.
+        """
+        return self._journal.once(name, f)
 
     @property
     def interrupted(self) -> str:
@@ -225,7 +238,7 @@ class Worker:
         return self._client.call("POST", self._path, body=body, wait=_POLL, timeout=10, interrupt=self._stopping).get("deliveries", [])
 
     def _start(self, delivery: Dict[str, Any]) -> None:
-        run = _Running(HeldTask(delivery))
+        run = _Running(HeldTask(delivery, self._keep))
         run.held(int(delivery.get("hold_ms", 0)), self._heartbeat)
         limit = int(run.task.raw.get("handler_timeout_ms", 0)) / 1000 or self._handler_timeout
         if limit:
@@ -271,6 +284,10 @@ class Worker:
                 self._send(run, "nacks", _nack_of(run.task, error))
         except Exception as error:
             self._tell(error, run.task)  # its hold runs out, if it has not
+
+    def _keep(self, task: HeldTask, name: str, value: bytes) -> None:
+        """Have the server remember what a name returned. It is said again for as long as the handler is not to stop."""
+        self._settler.settle("checkpoints", {**_id_of(task), "name": name, "value": to_base64(value)}, math.inf, task._ended)
 
     def _send(self, run: _Running, kind: str, outcome: Dict[str, Any]) -> None:
         self._settler.settle(kind, outcome, max(run.hold_ends, time.monotonic()) + _SETTLE)
@@ -339,16 +356,10 @@ def _id_of(task: HeldTask) -> Dict[str, Any]:
 def _ack_of(task: HeldTask, result: Any) -> Dict[str, Any]:
     ack = _id_of(task)
     if result is not None:
-        ack["result"] = to_base64(_result_of(result))
+        ack["result"] = to_base64(value_of(result))
     if task._next:
         ack["enqueue"] = [body_of(following) for following in task._next]
     return ack
-
-
-def _result_of(result: Any) -> Union[str, bytes]:
-    if isinstance(result, (str, bytes, bytearray, memoryview)):
-        return result if isinstance(result, str) else bytes(result)
-    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
 
 
 def _nack_of(task: HeldTask, error: BaseException) -> Dict[str, Any]:

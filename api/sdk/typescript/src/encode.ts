@@ -23,6 +23,15 @@ export function textOf(bytes: Uint8Array): string {
 // Node's Buffer, where there is one: it is a hundred times faster than btoa.
 const buffers = (globalThis as { Buffer?: { from(a: Uint8Array | string, b?: string): Uint8Array & { toString(as: string): string } } }).Buffer;
 
+/** valueOf writes what a handler returned: bytes and text as they are, nothing as no bytes, and other values as JSON. */
+export function valueOf(value: unknown): Payload {
+  if (value === undefined || value === null) return new Uint8Array(0);
+  if (typeof value === "string" || value instanceof Uint8Array) return value;
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) throw new TypeError(`a ${typeof value} cannot be kept`);
+  return text;
+}
+
 export function toBase64(p: Payload): string {
   const bytes = bytesOf(p);
   if (buffers) return buffers.from(bytes).toString("base64");

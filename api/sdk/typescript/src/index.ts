@@ -1,5 +1,6 @@
 export * from "./errors.js";
 export { type Duration, type Payload, type Time, fromBase64, textOf, toBase64 } from "./encode.js";
+export { NameUsed } from "./journal.js";
 export { newID, newKeyedID } from "./ids.js";
 export type { NewTask, Task } from "./task.js";
 export type { CallOptions, Request, TransportOptions } from "./transport.js";

@@ -4,8 +4,8 @@ import { DdqError, InvalidError, itemError } from "./errors.js";
 import { pauseOf, repeatable, sleep } from "./transport.js";
 import type * as wire from "./types.gen.js";
 
-/** One end or extension of a hold. */
-export type Settlement = { ack: wire.Ack } | { nack: wire.Nack } | { extend: wire.Extend };
+/** One end or extension of a hold, or what its task is to remember. */
+export type Settlement = { ack: wire.Ack } | { nack: wire.Nack } | { extend: wire.Extend } | { checkpoint: wire.Checkpoint };
 
 interface Waiting {
   what: Settlement;
@@ -31,18 +31,18 @@ export class Settler {
     this.#path = `/v1/topics/${segment("topic", topic)}:settle`;
   }
 
-  /** settle returns what the server says of it, and throws its refusal. It is repeated until then, or until `until` (ms of the epoch). */
-  async settle(what: Settlement, until: number): Promise<wire.SettleResult> {
+  /** settle returns what the server says of it, and throws its refusal. It is repeated until then, or until `until` (ms of the epoch), or the signal. */
+  async settle(what: Settlement, until: number, signal?: AbortSignal): Promise<wire.SettleResult> {
     for (let attempt = 0; ; attempt++) {
       try {
         const result = await new Promise<wire.SettleResult>((done, failed) => this.#add({ what, size: sizeOf(what), done, failed }));
         if (result.error) throw itemError(result.error as Parameters<typeof itemError>[0]);
         return result;
       } catch (e) {
-        if (!(e instanceof DdqError) || !repeatable(e, true)) throw e;
+        if (!(e instanceof DdqError) || !repeatable(e, true) || e.reason === "JOURNAL_FULL") throw e; // a journal stays full
         const pause = pauseOf(e, attempt);
         if (Date.now() + pause >= until) throw e;
-        await sleep(pause);
+        await sleep(pause, signal);
       }
     }
   }
@@ -66,16 +66,17 @@ export class Settler {
 
   // Never throws: what came of it goes to those who wait.
   async #send(batch: Waiting[]): Promise<void> {
-    const body: wire.SettleRequest = { acks: [], nacks: [], extends: [] };
+    const body: wire.SettleRequest = { acks: [], nacks: [], extends: [], checkpoints: [] };
     for (const { what } of batch) {
       if ("ack" in what) body.acks!.push(what.ack);
       else if ("nack" in what) body.nacks!.push(what.nack);
-      else body.extends!.push(what.extend);
+      else if ("extend" in what) body.extends!.push(what.extend);
+      else body.checkpoints!.push(what.checkpoint);
     }
     try {
       const { results } = await this.#client.call<wire.SettleResponse>({ method: "POST", path: this.#path, body, timeoutMs: 10_000 });
-      const said = new Map((results ?? []).map((r) => [r.task_id + " " + r.hold_token, r]));
-      for (const w of batch) w.done(said.get(keyOf(w.what)) ?? {});
+      const said = new Map((results ?? []).map((r) => [keyOf(r), r]));
+      for (const w of batch) w.done(said.get(keyOf(partOf(w.what))) ?? {});
     } catch (e) {
       // A request that is refused as a whole has one bad item at least: each goes by itself then.
       if (e instanceof InvalidError && batch.length > 1) for (const w of batch) void this.#send([w]);
@@ -84,15 +85,19 @@ export class Settler {
   }
 }
 
-function partOf(s: Settlement): { task_id?: string; hold_token?: string } {
-  return "ack" in s ? s.ack : "nack" in s ? s.nack : s.extend;
+type Part = { task_id?: string; hold_token?: string; name?: string };
+
+function partOf(s: Settlement): Part {
+  return "ack" in s ? s.ack : "nack" in s ? s.nack : "extend" in s ? s.extend : s.checkpoint;
 }
 
-function keyOf(s: Settlement): string {
-  return partOf(s).task_id + " " + partOf(s).hold_token;
+// Only checkpoints have a name.
+function keyOf(p: Part): string {
+  return p.task_id + " " + p.hold_token + " " + (p.name ?? "");
 }
 
 function sizeOf(s: Settlement): number {
+  if ("checkpoint" in s) return 512 + (s.checkpoint.value?.length ?? 0);
   if (!("ack" in s)) return 512;
   const next = (s.ack.enqueue ?? []).reduce((sum, t) => sum + 1024 + (t.payload?.length ?? 0), 0);
   return 512 + (s.ack.result?.length ?? 0) + next;

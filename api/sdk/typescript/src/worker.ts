@@ -1,6 +1,7 @@
 import type { Client } from "./client.js";
-import { type Duration, type Payload, refused, segment, toBase64 } from "./encode.js";
+import { type Duration, refused, segment, toBase64, valueOf } from "./encode.js";
 import { DdqError, HoldLostError, NotFoundError } from "./errors.js";
+import { Journal } from "./journal.js";
 import { Settler } from "./settler.js";
 import { type NewTask, type Task, bodyOf, taskOf } from "./task.js";
 import { pauseOf, sleep } from "./transport.js";
@@ -16,6 +17,13 @@ export interface HeldTask extends Task {
   holdToken: string;
   /** enqueue has a task enqueued if and only if this one is acked. */
   enqueue(next: NewTask): void;
+  /**
+   * once calls `f`, unless it has returned under the name in an attempt before, and returns what it returned then: bytes and text as
+   * bytes, nothing as none, and other values as JSON. It is kept before once returns. An error of `f` is thrown, and nothing is kept;
+   * a name may be used again then, and otherwise once in an attempt, else NameUsed. An attempt that no longer holds the task keeps
+   * nothing, HoldLostError. A name has up to 128 bytes, a value 256 KiB, and a task 1,000 names and 1 MiB, else JOURNAL_FULL.
+   */
+  once(name: string, f: () => unknown): Promise<Uint8Array>;
 }
 
 /** What a handler returns is the result of its task: bytes or text as they are, nothing, or a value that is kept as JSON. An error fails the attempt. */
@@ -169,11 +177,13 @@ export class Worker {
     const controller = new AbortController();
     const next: NewTask[] = [];
     const read = taskOf(d.task ?? {});
+    const journal = new Journal(d.journal ?? [], (name, value) => this.#keep(run, name, value));
     const task: HeldTask = Object.assign(read, {
       signal: controller.signal,
       attempt: (read.retry_count ?? 0) + 1,
       holdToken: d.hold_token ?? "",
       enqueue: (t: NewTask) => void next.push(t),
+      once: (name: string, f: () => unknown) => journal.once(name, f),
     });
     const run: Running = { task, controller, next, holdEnds: 0, extendAt: 0, lost: false, settled: false };
     this.#held(run, Number(d.hold_ms ?? 0));
@@ -215,6 +225,11 @@ export class Worker {
     } catch (e) {
       this.#tell(e, run.task); // its hold runs out, if it has not
     }
+  }
+
+  // Has the server remember what a name returned. It is said again for as long as the handler is not to stop.
+  async #keep(run: Running, name: string, value: Uint8Array): Promise<void> {
+    await this.#settler.settle({ checkpoint: { ...idOf(run), name, value: toBase64(value) } }, Infinity, run.controller.signal);
   }
 
   #send(run: Running, what: Outcome): Promise<wire.SettleResult> {
@@ -288,7 +303,7 @@ function idOf(run: Running): { task_id: string; hold_token: string } {
 
 function ackOf(run: Running, result: unknown): wire.Ack {
   const ack: wire.Ack = idOf(run);
-  if (result !== undefined && result !== null) ack.result = toBase64(resultOf(result));
+  if (result !== undefined && result !== null) ack.result = toBase64(valueOf(result));
   if (run.next.length > 0) ack.enqueue = run.next.map((t) => ({ topic: t.topic, ...bodyOf(t) }));
   return ack;
 }
@@ -306,13 +321,6 @@ function nackOf(run: Running, e: unknown): wire.Nack {
 
 function delayOf(ms: Duration): string {
   return String(Math.max(0, Math.ceil(Number(ms) || 0)));
-}
-
-function resultOf(result: unknown): Payload {
-  if (typeof result === "string" || result instanceof Uint8Array) return result;
-  const text = JSON.stringify(result) as string | undefined;
-  if (text === undefined) throw new TypeError(`a ${typeof result} cannot be the result of a task`);
-  return text;
 }
 
 // Whether the hold has ended, so that there is nothing left to settle.
