@@ -102,6 +102,13 @@ def handle(task):
             thread.start()
         for thread in parts:
             thread.join()
+    if what == "nap":
+        try:
+            task.sleep("nap", int(value) / 1000)
+        except Exception as error:
+            say({"event": "sleeps", "id": task.id, "class": type(error).__name__})
+            raise
+        say({"event": "slept", "id": task.id, "attempt": task.attempt})
     if what == "next":
         task.enqueue(value, "after " + task.id)
     if what == "bad next":

@@ -130,6 +130,15 @@ async function handle(task) {
     case "beside":
       await Promise.all(JSON.parse(value).map((one) => part(task, one)));
       return;
+    case "nap":
+      try {
+        await task.sleep("nap", Number(value));
+      } catch (e) {
+        say({ event: "sleeps", id: task.id, class: e.constructor.name });
+        throw e;
+      }
+      say({ event: "slept", id: task.id, attempt: task.attempt });
+      return;
     case "next":
       task.enqueue({ topic: value, payload: "after " + task.id });
       return;

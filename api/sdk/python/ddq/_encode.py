@@ -61,6 +61,18 @@ def time_of(field: str, moment: Optional[Time]) -> Optional[str]:
     return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
+def moment_of(seconds: float) -> str:
+    """Write a time.time as RFC 3339, rounded up to a millisecond."""
+    whole, ms = divmod(math.ceil(round(seconds * 1000, 3)), 1000)
+    return datetime.fromtimestamp(whole, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S") + f".{ms:03d}Z"
+
+
+def seconds_of(moment: str) -> float:
+    """Read RFC 3339 of UTC as a time.time."""
+    whole, _, fraction = moment.removesuffix("Z").partition(".")
+    return datetime.strptime(whole + "Z", "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp() + float("0." + (fraction or "0"))
+
+
 def attributes_of(attributes: Optional[Mapping[str, str]]) -> Optional[list]:
     if attributes is None:
         return None

@@ -7,9 +7,10 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional
+from datetime import timedelta
+from typing import Any, Callable, Dict, List, Optional, Union
 
-from ._encode import Duration, millis_of, segment, to_base64, value_of
+from ._encode import Duration, millis_of, moment_of, seconds_of, segment, to_base64, value_of
 from ._journal import Journal
 from ._settler import Settler
 from ._task import NewTask, Task, body_of, task_of
@@ -84,6 +85,20 @@ class HeldTask(Task):
         1,000 names and 1 MiB, else JOURNAL_FULL. Threads of a handler may call it beside each other.
         """
         return self._journal.once(name, f)
+
+    def sleep(self, name: str, duration: Union[timedelta, float, int]) -> None:
+        """Let a time pass, from when this was first called under the name, as `once` has names.
+
+        Until then Release is raised: the task is given back, due again when the time has passed, and the attempt is not counted.
+        """
+        wait_ms = millis_of("duration", duration)
+        until = self.once(name, lambda: moment_of(time.time() + wait_ms / 1000))
+        try:
+            left = seconds_of(until.decode()) - time.time()
+        except ValueError:
+            raise Permanent(f"{name!r} is not a sleep") from None
+        if left > 0:
+            raise Release(left)
 
     @property
     def interrupted(self) -> str:

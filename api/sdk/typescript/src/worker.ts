@@ -1,5 +1,5 @@
 import type { Client } from "./client.js";
-import { type Duration, refused, segment, toBase64, valueOf } from "./encode.js";
+import { type Duration, refused, segment, textOf, toBase64, valueOf } from "./encode.js";
 import { DdqError, HoldLostError, NotFoundError } from "./errors.js";
 import { Journal } from "./journal.js";
 import { Settler } from "./settler.js";
@@ -24,6 +24,11 @@ export interface HeldTask extends Task {
    * nothing, HoldLostError. A name has up to 128 bytes, a value 256 KiB, and a task 1,000 names and 1 MiB, else JOURNAL_FULL.
    */
   once(name: string, f: () => unknown): Promise<Uint8Array>;
+  /**
+   * sleep lets a time pass, from when it was first called under the name, as `once` has names. Until then it throws a Release: the task is
+   * given back, due again when the time has passed, and the attempt is not counted.
+   */
+  sleep(name: string, ms: number): Promise<void>;
 }
 
 /** What a handler returns is the result of its task: bytes or text as they are, nothing, or a value that is kept as JSON. An error fails the attempt. */
@@ -184,6 +189,7 @@ export class Worker {
       holdToken: d.hold_token ?? "",
       enqueue: (t: NewTask) => void next.push(t),
       once: (name: string, f: () => unknown) => journal.once(name, f),
+      sleep: (name: string, ms: number) => sleepIn(journal, name, ms),
     });
     const run: Running = { task, controller, next, holdEnds: 0, extendAt: 0, lost: false, settled: false };
     this.#held(run, Number(d.hold_ms ?? 0));
@@ -295,6 +301,14 @@ export class Worker {
       // who is told of errors must not end the worker by one
     }
   }
+}
+
+async function sleepIn(journal: Journal, name: string, ms: number): Promise<void> {
+  if (!Number.isFinite(ms) || ms < 0) throw refused("BAD_DELAY", "ms", `${ms} ms is not a duration`);
+  const until = textOf(await journal.once(name, () => new Date(Date.now() + Math.ceil(ms)).toISOString()));
+  const left = Date.parse(until) - Date.now();
+  if (Number.isNaN(left)) throw new Permanent(`${JSON.stringify(name)} is not a sleep`);
+  if (left > 0) throw new Release(left);
 }
 
 function idOf(run: Running): { task_id: string; hold_token: string } {
