@@ -21,13 +21,16 @@ type Config struct {
 	// Root is the root token; the empty secret is none.
 	Root auth.Secret
 	// Node is this node's name, and Keys are those of its fleet, the first to sign with.
-	// Without keys nobody is a node, and records are not sealed.
+	// Without keys nobody is a node by a credential under them, and records are not sealed.
 	Node string
 	Keys *auth.ClusterKeys
 	// Bearers knows tokens of issuers, and Certificates those of connections. Without
 	// them nobody is known by such.
 	Bearers      Bearers
 	Certificates Certificates
+	// Nodes are the names by which a certificate is a node's. With OnlyNodes others do not count.
+	Nodes     auth.Subjects
+	OnlyNodes bool
 	// Failures is how often a second one address may show what does not count before nothing
 	// is looked up for it. Addresses of this machine may always. 0: no bound.
 	Failures int

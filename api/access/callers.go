@@ -28,6 +28,8 @@ type callers struct {
 	failures     *failures
 	bearers      Bearers
 	certificates Certificates
+	nodes        auth.Subjects // whose certificates are those of nodes
+	onlyNodes    bool          // other certificates do not count
 
 	mu       sync.RWMutex
 	bindings auth.Bindings          // guarded by mu
@@ -47,7 +49,10 @@ type caller struct {
 }
 
 func newCallers(config *Config, registry *registry, failures *failures) *callers {
-	s := &callers{registry: registry, failures: failures, bearers: config.Bearers, certificates: config.Certificates, by: make(map[credential]*caller)}
+	s := &callers{
+		registry: registry, failures: failures, bearers: config.Bearers, by: make(map[credential]*caller),
+		certificates: config.Certificates, nodes: config.Nodes, onlyNodes: config.OnlyNodes,
+	}
 	s.now, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -62,7 +67,15 @@ func (cs *callers) bind(bindings auth.Bindings) {
 	cs.bindings = bindings
 	cs.end()
 	cs.now, cs.end = context.WithCancel(context.Background())
-	cs.drop(func(c *caller) bool { return !reflect.DeepEqual(bindings.Principal(c.identity).Grants, c.Grants) })
+	cs.drop(func(c *caller) bool { return !reflect.DeepEqual(cs.principal(c.identity).Grants, c.Grants) })
+}
+
+// principal is who has an identity: a node, or whoever has the grants of its bindings. mu is held.
+func (cs *callers) principal(id *auth.Identity) *auth.Principal {
+	if cs.nodes.Match(id) {
+		return auth.CertifiedNode(id)
+	}
+	return cs.bindings.Principal(id)
 }
 
 // drop ends the sessions of those callers. mu is held.
@@ -78,7 +91,7 @@ func (cs *callers) drop(gone func(*caller) bool) {
 
 // add remembers a caller, where there is room. mu is held.
 func (cs *callers) add(key credential, c *caller) *Session {
-	p := cs.bindings.Principal(c.identity)
+	p := cs.principal(c.identity)
 	if len(cs.by) >= maxShown {
 		return &Session{Principal: p, gone: cs.now, end: func() {}}
 	}
@@ -107,7 +120,10 @@ func (cs *callers) connection(ctx context.Context) (*Session, *problem.Error) {
 	key := credential(sha256.Sum256(from.Chain[0].Raw))
 	return cs.recognized(ctx, key, func() (*caller, *problem.Error) {
 		id, ok := auth.IdentityOf(from.Chain[0])
-		if !ok || !cs.certificates.Vouched(from.Chain) {
+		switch {
+		case cs.onlyNodes && (!ok || !cs.nodes.Match(id)):
+			return nil, noCredentials()
+		case !ok || !cs.certificates.Vouched(from.Chain):
 			return nil, badCredentials()
 		}
 		return &caller{identity: id, chain: from.Chain}, nil

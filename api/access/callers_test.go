@@ -50,6 +50,20 @@ func known(t *testing.T, registry store.Registry) (*Access, *oidctest.Issuer, *v
 	return a, from, certs
 }
 
+// knownNodes is known where certificates of some names are those of nodes.
+func knownNodes(t *testing.T, onlyNodes bool) (*Access, *vouching) {
+	t.Helper()
+	_, root, _ := auth.NewToken()
+	certs := new(vouching)
+	a, err := New(Config{On: true, Node: "a", Root: root, Certificates: certs, Nodes: auth.Subjects{"spiffe://prod/ddq/"}, OnlyNodes: onlyNodes}, memstore.New(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Start(t.Context())
+	t.Cleanup(a.Stop)
+	return a, certs
+}
+
 func bind(t *testing.T, a *Access, b *auth.Binding) {
 	t.Helper()
 	b.Grants = auth.Grants{{Verbs: auth.Work, Namespace: auth.DefaultNamespace, Topics: "mail"}}
@@ -275,4 +289,40 @@ func TestBindingsAreWithinTheGrantsOfTheirMaker(t *testing.T) {
 			t.Errorf("somebody else sees %v, %v", all, err)
 		}
 	})
+}
+
+// A certificate with the name of a node is that of a node, whatever bindings say of it.
+func TestNodesByCertificate(t *testing.T) {
+	for _, onlyNodes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a, certs := knownNodes(t, onlyNodes)
+			bind(t, a, &auth.Binding{Name: "nodes", Certificate: "spiffe://prod/ddq/"})
+			s, e := with(t, a, "spiffe://prod/ddq/n1")
+			if e != nil || s.Kind != auth.KindNode || !s.MayBe("n1") || !s.MayBe("n2") || s.Allow(auth.Work, "mail") || !s.Grants.AllowFleet(auth.Node) {
+				t.Fatalf("a node: %+v, %v", s, e)
+			}
+			if !s.Expires.Equal(begun.Add(time.Hour)) {
+				t.Errorf("it counts until %v", s.Expires)
+			}
+			if again, _ := with(t, a, "spiffe://prod/ddq/n1"); again != s {
+				t.Error("a certificate that is known was checked again")
+			}
+			client, e := with(t, a, "spiffe://prod/mailer")
+			if onlyNodes && (e == nil || e.Reason != "NO_CREDENTIALS") || !onlyNodes && (e != nil || client.Kind != auth.KindCertificate) {
+				t.Errorf("another name: %+v, %v", client, e)
+			}
+			if err := a.Bindings.Unbind(t.Context(), auth.Root(), "nodes"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			if s.Gone().Err() != nil {
+				t.Error("it ended with a binding")
+			}
+			certs.withdrawn.Store(true)
+			endsSoon(t, "node", s)
+			if _, e := with(t, a, "spiffe://prod/ddq/n1"); e == nil || e.Reason != "BAD_CREDENTIALS" {
+				t.Errorf("without its authority: %v", e)
+			}
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -16,7 +15,7 @@ import (
 type Binding struct {
 	Name string `json:"name"`
 
-	// Certificate is a URI, a prefix of URIs that ends in a slash, or a DNS name.
+	// Certificate is a Subject.
 	Certificate string `json:"certificate,omitzero"`
 
 	// Issuer is the URL of who signed the token, Claim the name of a claim of it, and Value
@@ -74,12 +73,8 @@ func (b *Binding) checkSubject() error {
 		return errors.New("a binding is for a name in certificates, or for a claim of an issuer")
 	case byClaim:
 		return b.checkClaim()
-	case strings.Contains(b.Certificate, ":"):
-		return checkURI(b.Certificate)
-	case !dnsName(b.Certificate):
-		return fmt.Errorf("certificate %q is neither a URI, such as spiffe://prod/mailer, nor a DNS name", b.Certificate)
 	}
-	return nil
+	return Subject(b.Certificate).Check()
 }
 
 func (b *Binding) checkClaim() error {
@@ -99,18 +94,11 @@ func (b *Binding) checkClaim() error {
 func (b *Binding) Matches(id *Identity) bool {
 	switch {
 	case id.Kind == KindCertificate && b.Certificate != "":
-		return slices.ContainsFunc(id.Names, b.names)
+		return slices.ContainsFunc(id.Names, Subject(b.Certificate).Match)
 	case id.Kind == KindIssuer && b.Issuer != "":
 		return b.Issuer == id.Issuer && slices.Contains(id.Claims[b.Claim], b.Value)
 	}
 	return false
-}
-
-func (b *Binding) names(name string) bool {
-	if strings.Contains(b.Certificate, ":") && strings.HasSuffix(b.Certificate, "/") {
-		return strings.HasPrefix(name, b.Certificate) && len(name) > len(b.Certificate)
-	}
-	return name == b.Certificate
 }
 
 // Bindings are all that there are, by name.
@@ -125,46 +113,4 @@ func (bs Bindings) Principal(id *Identity) *Principal {
 		}
 	}
 	return p
-}
-
-// IdentityOf returns who has a certificate, which was verified: by the URIs in it or, without one,
-// by its DNS names. The common name says nothing. ok is false when it has no name that counts.
-func IdentityOf(cert *x509.Certificate) (id *Identity, ok bool) {
-	id = &Identity{Kind: KindCertificate, Expires: cert.NotAfter}
-	for _, u := range cert.URIs {
-		if name := u.String(); checkURI(name) == nil && !strings.HasSuffix(name, "/") {
-			id.Names = append(id.Names, name)
-		}
-	}
-	if len(cert.URIs) == 0 {
-		for _, name := range cert.DNSNames {
-			if name = strings.ToLower(name); dnsName(name) {
-				id.Names = append(id.Names, name)
-			}
-		}
-	}
-	if len(id.Names) == 0 {
-		return nil, false
-	}
-	id.Name = id.Names[0]
-	return id, true
-}
-
-// checkURI refuses what two programs could read differently.
-func checkURI(text string) error {
-	u, err := url.Parse(text)
-	bad := err != nil || len(text) > maxSubject || u.Scheme == "" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		strings.ContainsAny(text, "%\\?#*") || strings.Contains(u.Path, "//") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
-	if bad || slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }) {
-		return fmt.Errorf("%q is no plain URI with a host, such as spiffe://prod/mailer; a prefix ends in a slash", text)
-	}
-	return nil
-}
-
-const dnsChars = "abcdefghijklmnopqrstuvwxyz0123456789-."
-
-// dnsName reports whether text is a whole DNS name: no pattern, no address.
-func dnsName(text string) bool {
-	return text != "" && len(text) <= 253 && strings.Trim(text, dnsChars) == "" && !strings.Contains(text, "..") &&
-		strings.ContainsAny(text, "abcdefghijklmnopqrstuvwxyz") && !strings.HasPrefix(text, ".") && !strings.HasSuffix(text, ".")
 }

@@ -36,6 +36,9 @@ type Principal struct {
 	Expires   time.Time // zero: never
 
 	CallsPerSecond int // at each node; 0: no bound
+
+	// AnyNode is of a node whose certificate says that it is one, and not which.
+	AnyNode bool
 }
 
 // Local is whoever calls a server without authentication.
@@ -51,6 +54,18 @@ func everything(kind Kind, name string) *Principal {
 // Fellow is a node of the fleet: it may do what nodes do, and nothing else.
 func Fellow(name string) *Principal {
 	return &Principal{Kind: KindNode, Name: name, Namespace: DefaultNamespace, Grants: Grants{{Node, All, All}}}
+}
+
+// CertifiedNode is a node of the fleet that is known by its certificate.
+func CertifiedNode(id *Identity) *Principal {
+	p := Fellow(id.Name)
+	p.Expires, p.AnyNode = id.Expires, true
+	return p
+}
+
+// MayBe reports whether p may be the node of that name.
+func (p *Principal) MayBe(node string) bool {
+	return p.Kind == KindNode && (p.AnyNode || p.Name == node)
 }
 
 // Allow reports whether p may do one of the verbs to a topic.

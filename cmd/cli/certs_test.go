@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +10,20 @@ import (
 
 	"github.com/ddq-io/ddq/cmd/node"
 )
+
+// certificate reads one in PEM.
+func certificate(t *testing.T, name string) *x509.Certificate {
+	t.Helper()
+	block, _ := pem.Decode([]byte(read(t, name)))
+	if block == nil {
+		t.Fatalf("%s is no PEM", name)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
 
 func TestCertificatesOfCommandsServe(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
@@ -27,6 +43,11 @@ func TestCertificatesOfCommandsServe(t *testing.T) {
 		t.Error(text)
 	}
 	run(exitOK, "certs", "client", "b", "--dir", dir)
+	run(exitOK, "certs", "node", "named", "--dir", dir, "--hosts", "127.0.0.1", "--identity", "spiffe://prod/ddq/named")
+	if uris := certificate(t, filepath.Join(dir, "named.crt")).URIs; len(uris) != 1 || uris[0].String() != "spiffe://prod/ddq/named" {
+		t.Errorf("--identity: %v", uris)
+	}
+	run(exitUsage, "certs", "node", "unnamed", "--dir", dir, "--identity", "ddq")
 	run(exitFailed, "certs", "node", "a", "--dir", dir)
 	made := read(t, filepath.Join(dir, "a.key"))
 	run(exitOK, "certs", "ca", "--dir", dir, "--keep")

@@ -315,6 +315,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"setting", []string{"--no-server", "--config", "nowhere.yaml"}, "nowhere.yaml"},
 		{"value", []string{"--no-server", "--shards", "70000"}, "--shards must be 1 to 256, not 70000"},
 		{"listener", []string{"--no-server", "--grpc-addr", "0.0.0.0:1"}, "other machines could reach it"},
+		{"node identity", []string{"--no-server", "--auth", "token", "--node-identity", "spiffe://prod/ddq/"}, "--node-identity needs --tls-client-auth"},
 		{"data directory", []string{"--no-server", "--data", file}, "is no directory"},
 		{"redis", []string{"--no-server", "--store", "redis://127.0.0.1:1"}, "127.0.0.1:1"},
 		{"server", []string{"--addr", "127.0.0.1:1", "--data", filepath.Join(t.TempDir(), "new")}, "start one with: ddq server"},

@@ -27,7 +27,8 @@ type AuthConfig struct {
 	Plaintext bool
 	Policy    string // enforce, or observe: nobody is refused
 	OIDC      OIDCConfig
-	Failures  int // a second, of one address; 0: no bound
+	Nodes     []string // names in certificates of nodes
+	Failures  int      // a second, of one address; 0: no bound
 
 	keys *auth.ClusterKeys // of the fleet; set by check; nil: none
 }
@@ -52,6 +53,7 @@ func (a *AuthConfig) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&a.Plaintext, "plaintext", false, "accept ports without TLS that other machines can reach, where a proxy or a mesh does TLS; callers still have to say who they are")
 	fs.StringVar(&a.Policy, "auth-mode", authEnforce, "enforce, or observe: calls that would be refused are logged and counted, and let through")
 	fs.IntVar(&a.Failures, "max-failed-logins", 10, "calls a second whose credentials do not count before nothing is looked up for their address, beside this machine's own; 0 for no bound, as behind a proxy that hides addresses")
+	fs.StringSliceVar(&a.Nodes, "node-identity", nil, "names by which a certificate is that of a node, beside credentials under --gossip-key: URIs such as spiffe://prod/ddq, beginnings of URIs up to a slash, or DNS names")
 	a.OIDC.flags(fs)
 }
 
@@ -82,10 +84,10 @@ func (a *AuthConfig) check(cfg *Config) error {
 		return wrongf("--gossip-key: %v", err)
 	}
 	a.keys = auth.NewClusterKeys(keys...)
-	if a.on() && !cfg.Fleet.alone() && a.keys == nil {
-		return wrongf("a fleet whose callers say who they are needs --gossip-key: by that its nodes know each other")
+	if a.on() && !cfg.Fleet.alone() && a.keys == nil && len(a.Nodes) == 0 {
+		return wrongf("a fleet whose callers say who they are needs --gossip-key or --node-identity: by that its nodes know each other")
 	}
-	return nil
+	return a.checkNodes(cfg)
 }
 
 func (a *AuthConfig) on() bool { return a.has(authToken) }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/access"
+	"github.com/ddq-io/ddq/api/auth"
+	"github.com/ddq-io/ddq/api/auth/certs"
 	"github.com/ddq-io/ddq/api/auth/oidc"
 )
 
@@ -97,6 +99,46 @@ func (a *AuthConfig) checkWays(cfg *Config) error {
 	return a.OIDC.check(a.has(authOIDC))
 }
 
+// nodes are the names of --node-identity.
+func (a *AuthConfig) nodes() auth.Subjects {
+	names := make(auth.Subjects, len(a.Nodes))
+	for i, name := range a.Nodes {
+		names[i] = auth.Subject(name)
+	}
+	return names
+}
+
+// checkNodes says what is wrong with --node-identity.
+func (a *AuthConfig) checkNodes(cfg *Config) error {
+	switch {
+	case len(a.Nodes) == 0:
+		return nil
+	case !a.on():
+		return wrongf("--node-identity needs --auth token: otherwise nobody is asked who they are")
+	case clientAuths[cfg.TLS.ClientAuth] == tls.NoClientCert:
+		return wrongf("--node-identity needs --tls-client-auth request or require, and --tls-client-ca")
+	}
+	for _, name := range a.nodes() {
+		if err := name.Check(); err != nil {
+			return wrongf("--node-identity: %v", err)
+		}
+	}
+	if a.keys == nil && !cfg.Fleet.alone() && !a.namesItself(cfg.TLS.certs) {
+		return wrongf("--node-identity: other nodes would not know this one: %s has none of the names, or no authority of --tls-client-ca signed it for clients", cfg.TLS.Cert)
+	}
+	return nil
+}
+
+// namesItself reports whether a node with the same settings knows this one by its certificate.
+func (a *AuthConfig) namesItself(own *certs.Certs) bool {
+	chain := own.Own()
+	if len(chain) == 0 || !own.Vouched(chain) {
+		return false
+	}
+	id, ok := auth.IdentityOf(chain[0])
+	return ok && a.nodes().Match(id)
+}
+
 // newIssuers returns nil when no tokens of issuers count.
 func newIssuers(cfg *Config, log *slog.Logger) (*oidc.Issuers, error) {
 	if !cfg.Auth.has(authOIDC) {
@@ -114,7 +156,8 @@ func (cfg *Config) identities(c *access.Config, issuers *oidc.Issuers) {
 	if issuers != nil {
 		c.Bearers = issuers
 	}
-	if cfg.Auth.has(authMTLS) && cfg.TLS.on() {
-		c.Certificates = cfg.TLS.certs
+	clients := cfg.Auth.has(authMTLS)
+	if cfg.TLS.on() && (clients || len(cfg.Auth.Nodes) > 0) {
+		c.Certificates, c.Nodes, c.OnlyNodes = cfg.TLS.certs, cfg.Auth.nodes(), !clients
 	}
 }

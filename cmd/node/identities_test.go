@@ -30,14 +30,14 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// issue makes the certificate of a client under the authority in a folder.
-func issue(t *testing.T, dir, name, identity string) tls.Certificate {
+// issue makes the certificate of a client, or of a server at hosts, under the authority in a folder.
+func issue(t *testing.T, dir, name, identity string, hosts ...string) tls.Certificate {
 	t.Helper()
 	by, err := certs.Authority(dir+"/ca.crt", dir+"/ca.key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := certs.Request{Name: name, For: time.Hour}
+	r := certs.Request{Name: name, Hosts: hosts, For: time.Hour}
 	if identity != "" {
 		if r.URI, err = url.Parse(identity); err != nil {
 			t.Fatal(err)

@@ -122,6 +122,18 @@ func (c *Certs) Follow(ctx context.Context, every time.Duration, tell func(error
 // Expires is when the certificate does.
 func (c *Certs) Expires() time.Time { return c.now.Load().cert.Leaf.NotAfter }
 
+// Own is the certificate in use, and those that signed it as far as they are in its file.
+func (c *Certs) Own() []*x509.Certificate {
+	cert := &c.now.Load().cert
+	chain := make([]*x509.Certificate, 0, len(cert.Certificate))
+	for _, der := range cert.Certificate {
+		if parsed, err := x509.ParseCertificate(der); err == nil {
+			chain = append(chain, parsed)
+		}
+	}
+	return chain
+}
+
 // Change is another number when the authorities for clients may be others.
 func (c *Certs) Change() int64 { return c.changes.Load() }
 

@@ -287,10 +287,11 @@ func (g *guarded) RecvMsg(m any) error {
 // authentication anybody may be, as far as this goes.
 func AllowNode(ctx context.Context, name string) *problem.Error {
 	p := auth.From(ctx)
-	if isNode := p != nil && p.Kind == auth.KindNode; p != nil && (isNode != (name != "") || isNode && p.Name != name) {
-		return notANode("node", "the credentials are not those of node %q", name)
+	switch {
+	case p == nil, name != "" && p.MayBe(name), name == "" && p.Kind != auth.KindNode:
+		return nil
 	}
-	return nil
+	return notANode("node", "the credentials are not those of node %q", name)
 }
 
 // Enqueue reports whether the caller of a batch may make tasks in each of the topics that it

@@ -19,10 +19,11 @@ import (
 // issuer makes certificates in a folder.
 type issuer struct {
 	*session.Session
-	dir   string
-	hosts []string
-	life  time.Duration
-	keep  bool
+	dir      string
+	hosts    []string
+	identity string
+	life     time.Duration
+	keep     bool
 }
 
 // certView is what is printed of a certificate that was made.
@@ -73,31 +74,23 @@ func (i *issuer) nodeCommand() *cobra.Command {
 			return i.signed(args[0], certs.Request{Name: args[0], Hosts: i.hosts, For: i.life})
 		},
 	}
+	cmd.Flags().StringVar(&i.identity, "identity", "", "URI in it by which other nodes with --node-identity know the node")
 	cmd.Flags().StringSliceVar(&i.hosts, "hosts", nil, "names and addresses that clients and other nodes call it by (default its name)")
 	i.lifeFlag(cmd, certLife)
 	return cmd
 }
 
 func (i *issuer) clientCommand() *cobra.Command {
-	var identity string
 	cmd := &cobra.Command{
 		Use:     "client <name>",
 		Short:   "Make the certificate of a client",
 		Example: "  ddq certs client mailer --dir certs --identity spiffe://prod/mail/mailer",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r := certs.Request{Name: args[0], For: i.life}
-			if identity != "" {
-				u, err := url.Parse(identity)
-				if err != nil || u.Scheme == "" || u.Host == "" {
-					return session.Usagef("--identity is a URI such as spiffe://prod/mail/mailer, not %q", identity)
-				}
-				r.URI = u
-			}
-			return i.signed(args[0], r)
+			return i.signed(args[0], certs.Request{Name: args[0], For: i.life})
 		},
 	}
-	cmd.Flags().StringVar(&identity, "identity", "", "URI in it by which servers with --auth token,mtls know the client")
+	cmd.Flags().StringVar(&i.identity, "identity", "", "URI in it by which servers with --auth token,mtls know the client")
 	i.lifeFlag(cmd, certLife)
 	return cmd
 }
@@ -106,8 +99,15 @@ func (i *issuer) lifeFlag(cmd *cobra.Command, life time.Duration) {
 	node.DurationVar(cmd.Flags(), &i.life, "for", life, "how long it is valid")
 }
 
-// signed issues under the authority in the folder.
+// signed issues under the authority in the folder, with the URI of --identity.
 func (i *issuer) signed(name string, r certs.Request) error {
+	if i.identity != "" {
+		u, err := url.Parse(i.identity)
+		if err != nil || u.Scheme == "" || u.Host == "" {
+			return session.Usagef("--identity is a URI such as spiffe://prod/mail/mailer, not %q", i.identity)
+		}
+		r.URI = u
+	}
 	by, err := certs.Authority(filepath.Join(i.dir, authorityName+".crt"), filepath.Join(i.dir, authorityName+".key"))
 	if err != nil {
 		return session.Usagef("no authority in %s: %v; make one with: ddq certs ca --dir %s", i.dir, err, i.dir)
