@@ -121,3 +121,50 @@ func TestTokensInheritTheBoundOfTheirMaker(t *testing.T) {
 		}
 	})
 }
+
+// What a token may send is a second's worth at once, and on average no more than that, whatever the size of a call.
+func TestVolumeOfPayloads(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	v := newVolume(1000)
+	for i, step := range []struct {
+		at    time.Duration // since the beginning
+		bytes int
+		wait  time.Duration // 0: it is taken
+	}{
+		{0, 400, 0},
+		{0, 600, 0},
+		{0, 0, 0}, // nothing is never too much
+		{0, 1, 2 * time.Millisecond},
+		{time.Millisecond, 2, 2 * time.Millisecond},
+		{2 * time.Millisecond, 1, 0},
+		{500 * time.Millisecond, 500, 3 * time.Millisecond},
+		{503 * time.Millisecond, 500, 0},
+		{time.Second, 5000, 502 * time.Millisecond}, // for a whole second's worth
+		{1504 * time.Millisecond, 5000, 0},
+		{1504 * time.Millisecond, 1, 4002 * time.Millisecond}, // 4,000 are missing
+		{5 * time.Second, 0, 0},
+		{5506 * time.Millisecond, 1, 0},
+		{time.Minute, 1000, 0},
+		{time.Minute, 1000, 1001 * time.Millisecond}, // a rest gives no more than a second's worth
+	} {
+		wait, taken := v.take(step.bytes, begin.Add(step.at), 0)
+		if taken != (step.wait == 0) || (wait-step.wait).Abs() > time.Millisecond {
+			t.Errorf("step %d: wait %v, taken %v; want %v", i, wait, taken, step.wait)
+		}
+	}
+}
+
+func TestVolumeOfThoseWhoWait(t *testing.T) {
+	v, now := newVolume(1000), time.Unix(1000, 0)
+	for i, want := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second} { // in the order in which they come
+		if wait, taken := v.take(1000, now, 3100*time.Millisecond); !taken || (wait-want).Abs() > time.Millisecond {
+			t.Errorf("%d: %v, %v, want %v", i, wait, taken, want)
+		}
+	}
+	if wait, taken := v.take(1000, now, 3100*time.Millisecond); taken || wait < 4*time.Second {
+		t.Errorf("more than its patience: %v, %v", wait, taken)
+	}
+	if wait, _ := v.take(1, now.Add(3*time.Second), 0); wait > 2*time.Millisecond {
+		t.Errorf("what was not taken was counted: %v", wait)
+	}
+}

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/auth"
 )
 
@@ -17,7 +16,8 @@ type Session struct {
 	hash    auth.Hash
 	version int64 // of its record; guarded by the lock of Tokens
 
-	pace *rate.Limiter // of its calls; nil: no bound
+	pace   *rate.Limiter // of its calls; nil: no bound
+	volume *volume       // of the payloads in them; nil: no bound
 
 	gone context.Context // done when the credential was revoked
 	end  context.CancelFunc
@@ -27,6 +27,9 @@ func newSession(p *auth.Principal) *Session {
 	s := &Session{Principal: p}
 	if p.CallsPerSecond > 0 {
 		s.pace = rate.NewLimiter(rate.Limit(p.CallsPerSecond), p.CallsPerSecond)
+	}
+	if p.BytesPerSecond > 0 {
+		s.volume = newVolume(p.BytesPerSecond)
 	}
 	s.gone, s.end = context.WithCancel(context.Background())
 	return s
@@ -45,30 +48,4 @@ func (s *Session) Gone() context.Context { return s.gone }
 // Valid reports whether the credential still counts at now.
 func (s *Session) Valid(now time.Time) bool {
 	return s.gone.Err() == nil && (s.Expires.IsZero() || now.Before(s.Expires))
-}
-
-// Take counts a call of a session, and says when it is one too many in a second.
-func (s *Session) Take(now time.Time) *problem.Error {
-	if s.pace == nil || s.pace.AllowN(now, 1) {
-		return nil
-	}
-	return s.tooFast(now)
-}
-
-func (s *Session) tooFast(now time.Time) *problem.Error {
-	return &problem.Error{
-		Kind: problem.Exhausted, Reason: "RATE_LIMITED", Message: "more calls in a second than the token may make",
-		RetryAfter: pause(1-s.pace.TokensAt(now), s.CallsPerSecond),
-	}
-}
-
-// Await counts a message of a stream of a session, and waits until it is not one too many.
-func (s *Session) Await(ctx context.Context) error {
-	if s.pace == nil || s.pace.Wait(ctx) == nil {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.tooFast(time.Now()) // the deadline of the stream is nearer
 }

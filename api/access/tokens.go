@@ -19,8 +19,9 @@ type NewToken struct {
 	Grants auth.Grants
 	Life   time.Duration // 0: the default
 	Never  bool          // it does not expire
-	// CallsPerSecond bounds its calls at each node; 0: as its maker's.
-	CallsPerSecond int
+	// CallsPerSecond bounds its calls at each node, BytesPerSecond the payloads in them; 0: as its
+	// maker's.
+	CallsPerSecond, BytesPerSecond int
 }
 
 func badGrant(err error) *problem.Error {
@@ -28,7 +29,7 @@ func badGrant(err error) *problem.Error {
 }
 
 func beyondGrants() *problem.Error {
-	return &problem.Error{Kind: problem.Denied, Reason: "BEYOND_GRANTS", Message: "the token would do more than you may, for longer or more often"}
+	return &problem.Error{Kind: problem.Denied, Reason: "BEYOND_GRANTS", Message: "the token would do more than you may, for longer or more often, or send more"}
 }
 
 func noToken() *problem.Error {
@@ -161,7 +162,10 @@ func (ts *Tokens) of(id string, hash auth.Hash) *Session {
 // Create makes a token for a maker, who must be allowed all that it is.
 func (ts *Tokens) Create(ctx context.Context, maker *auth.Principal, n NewToken) (*auth.Token, auth.Secret, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	t := &auth.Token{Name: n.Name, Namespace: maker.Namespace, Grants: n.Grants, Created: now, CreatedBy: maker.Name, CallsPerSecond: cmp.Or(n.CallsPerSecond, maker.CallsPerSecond)}
+	t := &auth.Token{
+		Name: n.Name, Namespace: maker.Namespace, Grants: n.Grants, Created: now, CreatedBy: maker.Name,
+		CallsPerSecond: cmp.Or(n.CallsPerSecond, maker.CallsPerSecond), BytesPerSecond: cmp.Or(n.BytesPerSecond, maker.BytesPerSecond),
+	}
 	switch {
 	case n.Life < 0 || n.Never && n.Life != 0:
 		return nil, auth.Secret{}, badGrant(errors.New("the life of a token is above 0, or it never expires"))

@@ -36,6 +36,7 @@ type Principal struct {
 	Expires   time.Time // zero: never
 
 	CallsPerSecond int // at each node; 0: no bound
+	BytesPerSecond int // of payloads, at each node; 0: no bound
 
 	// AnyNode is of a node whose certificate says that it is one, and not which.
 	AnyNode bool

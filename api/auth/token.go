@@ -34,6 +34,7 @@ const (
 	maxName     = 128
 	maxGrants   = 100
 	maxCalls    = 1_000_000
+	maxBytes    = 1 << 30
 )
 
 // ErrBadToken is of text that cannot be a token: not its form, or not its checksum.
@@ -56,6 +57,7 @@ type Token struct {
 	Successor string    `json:"successor,omitzero"`
 
 	CallsPerSecond int `json:"calls_per_second,omitzero"` // at each node; 0: no bound
+	BytesPerSecond int `json:"bytes_per_second,omitzero"` // of payloads, at each node; 0: no bound
 }
 
 // NewToken makes the secret of a token, and its id and hash. The secret is kept nowhere.
@@ -132,7 +134,10 @@ func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now
 
 // Principal is who calls with t.
 func (t *Token) Principal() *Principal {
-	return &Principal{Kind: KindToken, ID: t.ID, Name: t.Name, Namespace: t.Namespace, Grants: t.Grants, Expires: t.Expires, CallsPerSecond: t.CallsPerSecond}
+	return &Principal{
+		Kind: KindToken, ID: t.ID, Name: t.Name, Namespace: t.Namespace, Grants: t.Grants, Expires: t.Expires,
+		CallsPerSecond: t.CallsPerSecond, BytesPerSecond: t.BytesPerSecond,
+	}
 }
 
 // Check says what is wrong with a token that is to be made at now.
@@ -142,6 +147,8 @@ func (t *Token) Check(now time.Time) error {
 		return fmt.Errorf("the name is 1 to %d bytes of UTF-8", maxName)
 	case t.CallsPerSecond < 0 || t.CallsPerSecond > maxCalls:
 		return fmt.Errorf("calls a second are 1 to %d", maxCalls)
+	case t.BytesPerSecond < 0 || t.BytesPerSecond > maxBytes:
+		return fmt.Errorf("bytes a second are 1 to %d", maxBytes)
 	case len(t.Grants) == 0:
 		return errors.New("no grants: a token that may do nothing")
 	case len(t.Grants) > maxGrants:
@@ -159,9 +166,11 @@ func (t *Token) Check(now time.Time) error {
 	return nil
 }
 
-// Within reports whether a token gives no more than its maker has, no longer and no more often.
+// Within reports whether a token gives no more than its maker has, for no longer, and within its bounds.
 func (t *Token) Within(maker *Principal) bool {
 	outlives := !maker.Expires.IsZero() && (t.Expires.IsZero() || t.Expires.After(maker.Expires))
-	outruns := maker.CallsPerSecond > 0 && (t.CallsPerSecond == 0 || t.CallsPerSecond > maker.CallsPerSecond)
-	return !outlives && !outruns && maker.Grants.Cover(t.Grants)
+	return !outlives && !exceeds(t.CallsPerSecond, maker.CallsPerSecond) && !exceeds(t.BytesPerSecond, maker.BytesPerSecond) && maker.Grants.Cover(t.Grants)
 }
+
+// exceeds compares two bounds, of which 0 is none.
+func exceeds(bound, other int) bool { return other > 0 && (bound == 0 || bound > other) }

@@ -139,6 +139,14 @@ func TestTokensStayWithinTheirMaker(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
+	slow := &Principal{Namespace: DefaultNamespace, Grants: maker.Grants, CallsPerSecond: 5, BytesPerSecond: 100}
+	for bounds, want := range map[[2]int]bool{{5, 100}: true, {1, 1}: true, {0, 100}: false, {5, 0}: false, {6, 100}: false, {5, 101}: false} {
+		k := sample()
+		k.CallsPerSecond, k.BytesPerSecond = bounds[0], bounds[1]
+		if got := k.Within(slow); got != want {
+			t.Errorf("calls and bytes %v: %v", bounds, got)
+		}
+	}
 	k := Token{Grants: Grants{{grantable, All, All}}}
 	if !k.Within(Root()) {
 		t.Error("root makes tokens for everything")

@@ -532,6 +532,9 @@ type Token struct {
 	Successor string `protobuf:"bytes,7,opt,name=successor,proto3" json:"successor,omitempty"`
 	// Calls that it may make in a second, at each node, but for those that settle. 0: no bound.
 	CallsPerSecond int32 `protobuf:"varint,8,opt,name=calls_per_second,json=callsPerSecond,proto3" json:"calls_per_second,omitempty"`
+	// Bytes of payloads that it may send in a second, at each node, but for those that settle.
+	// 0: no bound.
+	BytesPerSecond int32 `protobuf:"varint,9,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -622,6 +625,13 @@ func (x *Token) GetCallsPerSecond() int32 {
 	return 0
 }
 
+func (x *Token) GetBytesPerSecond() int32 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
 type WhoAmIRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -673,6 +683,8 @@ type WhoAmIResponse struct {
 	Authentication bool `protobuf:"varint,7,opt,name=authentication,proto3" json:"authentication,omitempty"`
 	// Calls that it may make in a second, at each node. 0: no bound.
 	CallsPerSecond int32 `protobuf:"varint,8,opt,name=calls_per_second,json=callsPerSecond,proto3" json:"calls_per_second,omitempty"`
+	// Bytes of payloads that it may send in a second, at each node. 0: no bound.
+	BytesPerSecond int32 `protobuf:"varint,9,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -763,6 +775,13 @@ func (x *WhoAmIResponse) GetCallsPerSecond() int32 {
 	return 0
 }
 
+func (x *WhoAmIResponse) GetBytesPerSecond() int32 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
 type CreateTokenRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -774,6 +793,9 @@ type CreateTokenRequest struct {
 	// Calls that it may make in a second, at each node, but for those that settle; messages of
 	// a stream are calls, and wait. Defaults to those of the caller.
 	CallsPerSecond int32 `protobuf:"varint,5,opt,name=calls_per_second,json=callsPerSecond,proto3" json:"calls_per_second,omitempty"`
+	// Bytes of payloads that it may send in a second, at each node, but for those that settle; a
+	// call that sends more waits for a whole second's worth. Defaults to those of the caller.
+	BytesPerSecond int32 `protobuf:"varint,6,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -839,6 +861,13 @@ func (x *CreateTokenRequest) GetNeverExpires() bool {
 func (x *CreateTokenRequest) GetCallsPerSecond() int32 {
 	if x != nil {
 		return x.CallsPerSecond
+	}
+	return 0
+}
+
+func (x *CreateTokenRequest) GetBytesPerSecond() int32 {
+	if x != nil {
+		return x.BytesPerSecond
 	}
 	return 0
 }
@@ -1192,7 +1221,7 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\x05Grant\x12\x14\n" +
 	"\x05verbs\x18\x01 \x03(\tR\x05verbs\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06topics\x18\x03 \x01(\tR\x06topics\"\xb3\x02\n" +
+	"\x06topics\x18\x03 \x01(\tR\x06topics\"\xdd\x02\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -1204,8 +1233,9 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x1c\n" +
 	"\tsuccessor\x18\a \x01(\tR\tsuccessor\x12(\n" +
-	"\x10calls_per_second\x18\b \x01(\x05R\x0ecallsPerSecond\"\x0f\n" +
-	"\rWhoAmIRequest\"\x9c\x02\n" +
+	"\x10calls_per_second\x18\b \x01(\x05R\x0ecallsPerSecond\x12(\n" +
+	"\x10bytes_per_second\x18\t \x01(\x05R\x0ebytesPerSecond\"\x0f\n" +
+	"\rWhoAmIRequest\"\xc6\x02\n" +
 	"\x0eWhoAmIResponse\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x0e\n" +
@@ -1215,13 +1245,15 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"expireTime\x12\x1c\n" +
 	"\tnamespace\x18\x06 \x01(\tR\tnamespace\x12&\n" +
 	"\x0eauthentication\x18\a \x01(\bR\x0eauthentication\x12(\n" +
-	"\x10calls_per_second\x18\b \x01(\x05R\x0ecallsPerSecond\"\xcd\x01\n" +
+	"\x10calls_per_second\x18\b \x01(\x05R\x0ecallsPerSecond\x12(\n" +
+	"\x10bytes_per_second\x18\t \x01(\x05R\x0ebytesPerSecond\"\xf7\x01\n" +
 	"\x12CreateTokenRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
 	"\x06grants\x18\x02 \x03(\v2\r.ddq.v1.GrantR\x06grants\x12-\n" +
 	"\x04life\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04life\x12#\n" +
 	"\rnever_expires\x18\x04 \x01(\bR\fneverExpires\x12(\n" +
-	"\x10calls_per_second\x18\x05 \x01(\x05R\x0ecallsPerSecond\"R\n" +
+	"\x10calls_per_second\x18\x05 \x01(\x05R\x0ecallsPerSecond\x12(\n" +
+	"\x10bytes_per_second\x18\x06 \x01(\x05R\x0ebytesPerSecond\"R\n" +
 	"\x13CreateTokenResponse\x12#\n" +
 	"\x05token\x18\x01 \x01(\v2\r.ddq.v1.TokenR\x05token\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"\x13\n" +

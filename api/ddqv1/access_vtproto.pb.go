@@ -514,6 +514,11 @@ func (m *Token) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.BytesPerSecond != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BytesPerSecond))
+		i--
+		dAtA[i] = 0x48
+	}
 	if m.CallsPerSecond != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.CallsPerSecond))
 		i--
@@ -645,6 +650,11 @@ func (m *WhoAmIResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.BytesPerSecond != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BytesPerSecond))
+		i--
+		dAtA[i] = 0x48
+	}
 	if m.CallsPerSecond != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.CallsPerSecond))
 		i--
@@ -742,6 +752,11 @@ func (m *CreateTokenRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.BytesPerSecond != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BytesPerSecond))
+		i--
+		dAtA[i] = 0x30
 	}
 	if m.CallsPerSecond != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.CallsPerSecond))
@@ -1309,6 +1324,9 @@ func (m *Token) SizeVT() (n int) {
 	if m.CallsPerSecond != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.CallsPerSecond))
 	}
+	if m.BytesPerSecond != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.BytesPerSecond))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1361,6 +1379,9 @@ func (m *WhoAmIResponse) SizeVT() (n int) {
 	if m.CallsPerSecond != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.CallsPerSecond))
 	}
+	if m.BytesPerSecond != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.BytesPerSecond))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1390,6 +1411,9 @@ func (m *CreateTokenRequest) SizeVT() (n int) {
 	}
 	if m.CallsPerSecond != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.CallsPerSecond))
+	}
+	if m.BytesPerSecond != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.BytesPerSecond))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2777,6 +2801,25 @@ func (m *Token) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BytesPerSecond", wireType)
+			}
+			m.BytesPerSecond = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.BytesPerSecond |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3116,6 +3159,25 @@ func (m *WhoAmIResponse) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BytesPerSecond", wireType)
+			}
+			m.BytesPerSecond = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.BytesPerSecond |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3304,6 +3366,25 @@ func (m *CreateTokenRequest) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.CallsPerSecond |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BytesPerSecond", wireType)
+			}
+			m.BytesPerSecond = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.BytesPerSecond |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,4 +96,24 @@ func TestTooManyCallsAreTold(t *testing.T) {
 	}
 	slow := makeToken(r, "/v1/tokens", `{"name":"x","calls_per_second":1,"grants":[{"verbs":["viewer"],"topics":"mail"}]}`, root)
 	tooMany("192.0.2.1:5000", bearer(slow.Secret), "RATE_LIMITED")
+}
+
+// A token sends no more bytes of payloads in a second than it may, whichever way.
+func TestTooManyBytesAreTold(t *testing.T) {
+	r, root := newAskingRig(t)
+	made := makeToken(r, "/v1/tokens", `{"name":"x","bytes_per_second":1,"grants":[{"verbs":["producer"],"topics":"mail"}]}`, root)
+	as := bearer(made.Secret)
+	if got := r.do("GET", "/v1/whoami", "", as).want(200).body; !strings.Contains(got, `"bytes_per_second":1`) {
+		t.Errorf("who it is: %s", got)
+	}
+	hour := strings.Repeat("x", 3600)
+	r.do("POST", "/v1/topics/mail/tasks:raw?delay=60s", hour, as).want(202)
+	for path, body := range map[string]string{"tasks:raw": "x", "tasks": `{"payload":"eA=="}`} {
+		got := r.do("POST", "/v1/topics/mail/"+path, body, as)
+		got.problem(429, "RATE_LIMITED")
+		if wait, err := strconv.Atoi(got.header.Get("Retry-After")); err != nil || wait < 3500 || wait > 3600 {
+			t.Errorf("%s: %v", path, got.header)
+		}
+	}
+	r.do("POST", "/v1/topics/mail/tasks", `{"delay":"60s"}`, as).want(202) // it brings nothing
 }

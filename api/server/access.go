@@ -34,7 +34,8 @@ func (t *accessService) WhoAmI(ctx context.Context, _ *ddqv1.WhoAmIRequest) (*dd
 	p := t.caller(ctx)
 	return &ddqv1.WhoAmIResponse{
 		Kind: p.Kind.String(), Name: p.Name, Id: p.ID, Namespace: p.Namespace,
-		Grants: grantsWire(p.Grants), ExpireTime: endWire(p.Expires), Authentication: t.access.On(), CallsPerSecond: int32(p.CallsPerSecond),
+		Grants: grantsWire(p.Grants), ExpireTime: endWire(p.Expires), Authentication: t.access.On(),
+		CallsPerSecond: int32(p.CallsPerSecond), BytesPerSecond: int32(p.BytesPerSecond),
 	}, nil
 }
 
@@ -43,7 +44,7 @@ func (t *accessService) CreateToken(ctx context.Context, r *ddqv1.CreateTokenReq
 	if e != nil {
 		return nil, e
 	}
-	n := access.NewToken{Name: r.Name, Grants: grants, Never: r.NeverExpires, CallsPerSecond: int(r.CallsPerSecond)}
+	n := access.NewToken{Name: r.Name, Grants: grants, Never: r.NeverExpires, CallsPerSecond: int(r.CallsPerSecond), BytesPerSecond: int(r.BytesPerSecond)}
 	if r.Life != nil {
 		if n.Life, e = wire.Delay(r.Life, "life"); e != nil {
 			return nil, e
@@ -117,7 +118,7 @@ func grantsWire(from auth.Grants) []*ddqv1.Grant {
 func tokenWire(k *auth.Token) *ddqv1.Token {
 	return &ddqv1.Token{
 		Id: k.ID, Name: k.Name, Grants: grantsWire(k.Grants), CreateTime: timestamppb.New(k.Created), CreatedBy: k.CreatedBy,
-		ExpireTime: endWire(k.Expires), Successor: k.Successor, CallsPerSecond: int32(k.CallsPerSecond),
+		ExpireTime: endWire(k.Expires), Successor: k.Successor, CallsPerSecond: int32(k.CallsPerSecond), BytesPerSecond: int32(k.BytesPerSecond),
 	}
 }
 

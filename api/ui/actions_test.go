@@ -299,6 +299,17 @@ func TestTokensAreMadeRotatedAndRevoked(t *testing.T) {
 	if strings.Contains(settings, secret[20:]) || strings.Contains(settings, "<b>ci") || !strings.Contains(settings, secret[4:14]) {
 		t.Error("the tokens are not listed as they should be")
 	}
+	slow, err := ddqv1.NewAccessServiceClient(r.client.Conn()).CreateToken(r.Context(), &ddqv1.CreateTokenRequest{
+		Name: "slow", CallsPerSecond: 7, BytesPerSecond: 65_536, Grants: []*ddqv1.Grant{{Verbs: []string{"admin"}, Topics: "mail"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, as := range map[string]*http.Cookie{"who lists it": cookie, "it itself": r.login(slow.Secret)} {
+		if text := r.want(http.StatusOK, http.MethodGet, "/ui/settings", nil, as); !strings.Contains(text, "7 calls, 65\u202f536 bytes of payloads") {
+			t.Errorf("the bounds of a token are not shown to %s: %s", who, text)
+		}
+	}
 	id := url.Values{"id": {secret[4:14]}}
 	r.want(http.StatusOK, http.MethodPost, "/ui/tokens/rotate", id, cookie)
 	r.want(http.StatusSeeOther, http.MethodPost, "/ui/tokens/revoke", id, cookie)

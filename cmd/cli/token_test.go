@@ -46,6 +46,11 @@ func TestTokenCommands(t *testing.T) {
 	if got := run(exitOK, "whoami", "--token-file", mailer); !strings.Contains(got.out, "enqueue,work:mail*") {
 		t.Error(got.out)
 	}
+	bounded := append([]string{"token", "create", "slow", "--grant", "producer:mail", "--calls-per-second", "5", "--bytes-per-second", "4096", "-o", "json"}, as...)
+	if got := run(exitOK, bounded...); !strings.Contains(got.out, `"calls_per_second":5,"bytes_per_second":4096`) {
+		t.Error(got.out)
+	}
+	run(exitFailed, append([]string{"token", "create", "x", "--grant", "producer:mail", "--bytes-per-second", "-1"}, as...)...)
 	if got := run(exitOK, append([]string{"token", "list"}, as...)...); !strings.Contains(got.out, made.ID) || strings.Contains(got.out, made.Secret) {
 		t.Error(got.out)
 	}

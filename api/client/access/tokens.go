@@ -31,6 +31,8 @@ type Principal struct {
 	Authentication bool      `json:"authentication"`   // the server asks callers who they are
 	// CallsPerSecond bounds its calls at each node; 0: no bound.
 	CallsPerSecond int `json:"calls_per_second,omitempty"`
+	// BytesPerSecond bounds the payloads that it sends to each node; 0: no bound.
+	BytesPerSecond int `json:"bytes_per_second,omitempty"`
 }
 
 // Token is what a server knows of a token. It does not know its secret.
@@ -44,6 +46,8 @@ type Token struct {
 	Successor string    `json:"successor,omitempty"`
 	// CallsPerSecond bounds its calls at each node; 0: no bound.
 	CallsPerSecond int `json:"calls_per_second,omitempty"`
+	// BytesPerSecond bounds the payloads that it sends to each node; 0: no bound.
+	BytesPerSecond int `json:"bytes_per_second,omitempty"`
 }
 
 // NewToken is a token that is to be made.
@@ -54,6 +58,9 @@ type NewToken struct {
 	Never  bool          // it does not expire
 	// CallsPerSecond bounds its calls at each node, but for those that settle. 0: as the caller's.
 	CallsPerSecond int
+	// BytesPerSecond bounds the payloads that it sends to each node, but for those in what
+	// settles. 0: as the caller's.
+	BytesPerSecond int
 }
 
 // Access are the calls about who calls, and about tokens and bindings. A client.Client has them.
@@ -71,12 +78,14 @@ func (c *Access) WhoAmI(ctx context.Context) (Principal, error) {
 	if err != nil {
 		return Principal{}, err
 	}
-	return Principal{r.Kind, r.Name, r.Id, grantsOf(r.Grants), wire.Time(r.ExpireTime), r.Authentication, int(r.CallsPerSecond)}, nil
+	return Principal{r.Kind, r.Name, r.Id, grantsOf(r.Grants), wire.Time(r.ExpireTime), r.Authentication, int(r.CallsPerSecond), int(r.BytesPerSecond)}, nil
 }
 
 // CreateToken makes a token, and returns its secret, which cannot be had again.
 func (c *Access) CreateToken(ctx context.Context, n NewToken) (Token, string, error) {
-	req := &ddqv1.CreateTokenRequest{Name: n.Name, Grants: grantsTo(n.Grants), NeverExpires: n.Never, CallsPerSecond: int32(n.CallsPerSecond)}
+	req := &ddqv1.CreateTokenRequest{
+		Name: n.Name, Grants: grantsTo(n.Grants), NeverExpires: n.Never, CallsPerSecond: wire.Int32(n.CallsPerSecond), BytesPerSecond: wire.Int32(n.BytesPerSecond),
+	}
 	if n.Life != 0 {
 		req.Life = durationpb.New(n.Life)
 	}
@@ -112,7 +121,10 @@ func (c *Access) RevokeToken(ctx context.Context, id string) error {
 }
 
 func tokenOf(t *ddqv1.Token) Token {
-	return Token{t.GetId(), t.GetName(), grantsOf(t.GetGrants()), wire.Time(t.GetCreateTime()), t.GetCreatedBy(), wire.Time(t.GetExpireTime()), t.GetSuccessor(), int(t.GetCallsPerSecond())}
+	return Token{
+		ID: t.GetId(), Name: t.GetName(), Grants: grantsOf(t.GetGrants()), Created: wire.Time(t.GetCreateTime()), CreatedBy: t.GetCreatedBy(),
+		Expires: wire.Time(t.GetExpireTime()), Successor: t.GetSuccessor(), CallsPerSecond: int(t.GetCallsPerSecond()), BytesPerSecond: int(t.GetBytesPerSecond()),
+	}
 }
 
 func grantsOf(from []*ddqv1.Grant) []Grant {

@@ -177,7 +177,7 @@ func (g *Guard) Unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 		return nil, g.refuse(ctx, info.FullMethod, e)
 	}
 	ctx = auth.With(ctx, s.Principal)
-	if e := take(s, rule); e != nil {
+	if e := take(s, rule, request); e != nil {
 		return nil, e
 	}
 	if topic := topicOf(rule, request); !rule.Allow(s.Principal, topic) {
@@ -190,12 +190,17 @@ func (g *Guard) Unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 	return reply, err
 }
 
-// take counts a call, and says when it is one too many. Settling never is: it ends what others wait for.
-func take(s *access.Session, rule *auth.Rule) *problem.Error {
+// take counts a call and the payloads in its request, and says when they are too many. Settling never is: it
+// ends what others wait for.
+func take(s *access.Session, rule *auth.Rule, request any) *problem.Error {
 	if rule.Settles() {
 		return nil
 	}
-	return s.Take(time.Now())
+	now := time.Now()
+	if e := s.Take(now); e != nil || !s.Weighs() {
+		return e
+	}
+	return s.TakeBytes(now, payloadBytes(request))
 }
 
 // denied says the same whether the topic is there or not.
@@ -224,7 +229,7 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	if e != nil {
 		return g.refuse(stream.Context(), info.FullMethod, e)
 	}
-	if e := take(s, rule); e != nil {
+	if e := take(s, rule, nil); e != nil {
 		return e
 	}
 	first := rule.Where == auth.Topic || rule.Where == auth.Hello // what it is about, its first message says
@@ -263,10 +268,8 @@ func (g *guarded) RecvMsg(m any) error {
 	if err := g.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	if g.begun && !g.rule.Settles() {
-		if err := g.session.Await(g.ctx); err != nil && g.session.Gone().Err() == nil {
-			return err
-		}
+	if err := g.await(m); err != nil && g.session.Gone().Err() == nil {
+		return err
 	}
 	g.begun = true
 	if g.session.Gone().Err() != nil {
@@ -281,6 +284,22 @@ func (g *guarded) RecvMsg(m any) error {
 		return g.guard.refuse(g.ctx, g.rule.Method, denied(g.rule.Method, topic))
 	}
 	return nil
+}
+
+// await waits until a message and the payloads in it are not too many. The call was counted for the first one.
+func (g *guarded) await(m any) error {
+	if g.rule.Settles() {
+		return nil
+	}
+	if g.begun {
+		if err := g.session.Await(g.ctx); err != nil {
+			return err
+		}
+	}
+	if !g.session.Weighs() {
+		return nil
+	}
+	return g.session.AwaitBytes(g.ctx, payloadBytes(m))
 }
 
 // AllowNode says why a caller may not be the node that it says it is. Without

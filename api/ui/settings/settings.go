@@ -55,6 +55,7 @@ func (p *settingsPage) you() g.Node {
 	facts := g.Group{
 		frame.Fact("name", g.Text(frame.Cut(p.Me.GetName())+" "), frame.Quiet(p.Me.GetKind())),
 		frame.Fact("may", g.Text(grantsText(p.Me.GetGrants()))),
+		frame.Fact("in a second", g.Text(boundsText(p.Me))),
 	}
 	if until := p.Me.GetExpireTime(); until != nil {
 		facts = append(facts, frame.Fact("until", g.Text(frame.InstantText(until)+", "+frame.AwayText(until, p.Now))))
@@ -80,7 +81,7 @@ func (p *settingsPage) tokens() g.Node {
 		return h.P(g.Text("There are none."))
 	}
 	return g.Group{
-		frame.Table("Tokens", "", frame.Heads("name", "id", "may", "made", "expires", "actions"), g.Map(p.Tokens, p.row)),
+		frame.Table("Tokens", "", frame.Heads("name", "id", "may", "in a second", "made", "expires", "actions"), g.Map(p.Tokens, p.row)),
 		h.P(h.Class("quiet"), g.Text("A token that is rotated counts for another day.")),
 	}
 }
@@ -93,7 +94,7 @@ func (p *settingsPage) row(t *ddqv1.Token) g.Node {
 	id, known := frame.Hidden("id", t.GetId()), frame.Cut(t.GetName())+" "+t.GetId()
 	return h.Tr(
 		frame.RowHead(g.Text(frame.Cut(t.GetName()))), h.Td(h.Code(g.Text(t.GetId()))),
-		frame.Cells(grantsText(t.GetGrants())),
+		frame.Cells(grantsText(t.GetGrants()), boundsText(t)),
 		h.Td(g.Text(frame.AwayText(t.GetCreateTime(), p.Now)+" "), frame.Quiet("by "+frame.Cut(t.GetCreatedBy()))),
 		frame.Cells(expires),
 		h.Td(h.Class("acts"),
@@ -121,4 +122,25 @@ func grantsText(grants []*ddqv1.Grant) string {
 		all[i] = strings.Join(grant.GetVerbs(), ", ") + " on " + frame.Cut(grant.GetTopics())
 	}
 	return strings.Join(all, "; ")
+}
+
+// bounded is a token, or who has one.
+type bounded interface {
+	GetCallsPerSecond() int32
+	GetBytesPerSecond() int32
+}
+
+// boundsText is how much it may do in a second, at each node.
+func boundsText(of bounded) string {
+	var all []string
+	if n := of.GetCallsPerSecond(); n > 0 {
+		all = append(all, frame.CountText(int64(n))+" calls")
+	}
+	if n := of.GetBytesPerSecond(); n > 0 {
+		all = append(all, frame.CountText(int64(n))+" bytes of payloads")
+	}
+	if len(all) == 0 {
+		return "no bound"
+	}
+	return strings.Join(all, ", ")
 }

@@ -71,6 +71,7 @@ viewer (read), operator (read and operate), admin (all but audit), auditor, root
 	node.DurationVar(cmd.Flags(), &n.Life, "for", 0, "how long it is valid (default 90d)")
 	cmd.Flags().BoolVar(&n.Never, "never-expires", false, "there is no end to it")
 	cmd.Flags().IntVar(&n.CallsPerSecond, "calls-per-second", 0, "how many calls it may make in a second, at each node, but for those that settle (default as many as you)")
+	cmd.Flags().IntVar(&n.BytesPerSecond, "bytes-per-second", 0, "how many bytes of payloads it may send in a second, to each node, but for those in what settles (default as many as you)")
 	_ = cmd.MarkFlagRequired("grant")
 	return cmd
 }

@@ -474,6 +474,9 @@ class CreateAudienceResponse(TypedDict, total=False):
 
 
 class CreateTokenRequest(TypedDict, total=False):
+    # Bytes of payloads that it may send in a second, at each node, but for those that settle; a
+    # call that sends more waits for a whole second's worth. Defaults to those of the caller.
+    bytes_per_second: int
     # Calls that it may make in a second, at each node, but for those that settle; messages of
     # a stream are calls, and wait. Defaults to those of the caller.
     calls_per_second: int
@@ -2301,6 +2304,9 @@ class TimetableEntry(TypedDict, total=False):
 
 
 class Token(TypedDict, total=False):
+    # Bytes of payloads that it may send in a second, at each node, but for those that settle.
+    # 0: no bound.
+    bytes_per_second: int
     # Calls that it may make in a second, at each node, but for those that settle. 0: no bound.
     calls_per_second: int
     # RFC 3339.
@@ -2513,6 +2519,8 @@ WaitingFor = Literal[
 class WhoAmIResponse(TypedDict, total=False):
     # Whether the node asks callers who they are.
     authentication: bool
+    # Bytes of payloads that it may send in a second, at each node. 0: no bound.
+    bytes_per_second: int
     # Calls that it may make in a second, at each node. 0: no bound.
     calls_per_second: int
     # Unset: never.

@@ -539,6 +539,11 @@ export interface CreateAudienceResponse {
 
 export interface CreateTokenRequest {
   /**
+   * Bytes of payloads that it may send in a second, at each node, but for those that settle; a
+   * call that sends more waits for a whole second's worth. Defaults to those of the caller.
+   */
+  bytes_per_second?: number;
+  /**
    * Calls that it may make in a second, at each node, but for those that settle; messages of
    * a stream are calls, and wait. Defaults to those of the caller.
    */
@@ -2539,6 +2544,11 @@ export interface TimetableEntry {
 }
 
 export interface Token {
+  /**
+   * Bytes of payloads that it may send in a second, at each node, but for those that settle.
+   * 0: no bound.
+   */
+  bytes_per_second?: number;
   /** Calls that it may make in a second, at each node, but for those that settle. 0: no bound. */
   calls_per_second?: number;
   /** RFC 3339. */
@@ -2797,6 +2807,8 @@ export type WaitingFor =
 export interface WhoAmIResponse {
   /** Whether the node asks callers who they are. */
   authentication?: boolean;
+  /** Bytes of payloads that it may send in a second, at each node. 0: no bound. */
+  bytes_per_second?: number;
   /** Calls that it may make in a second, at each node. 0: no bound. */
   calls_per_second?: number;
   /**
