@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -33,6 +34,7 @@ type rig struct {
 	store   *faulty
 	service *service.Service
 	server  *Server
+	lis     *bufconn.Listener
 	conn    *grpc.ClientConn
 	queue   ddqv1.DelayQueueServiceClient
 	admin   ddqv1.AdminServiceClient
@@ -54,6 +56,12 @@ func bubble(t *testing.T, config Config, test func(r *rig)) {
 // fleet.
 func newRig(t *testing.T, config Config, system actors.Config, members ...fleet.Member) *rig {
 	t.Helper()
+	return newRigOver(t, insecure.NewCredentials(), config, system, members...)
+}
+
+// newRigOver is newRig with clients whose connection is secured.
+func newRigOver(t *testing.T, secure credentials.TransportCredentials, config Config, system actors.Config, members ...fleet.Member) *rig {
+	t.Helper()
 	db := memstore.New()
 	r := &rig{T: t, store: &faulty{Store: db, cellStore: db}}
 	node := actors.New(system, r.store, quiet, nil)
@@ -68,30 +76,32 @@ func newRig(t *testing.T, config Config, system actors.Config, members ...fleet.
 	}
 	up.Start()
 	r.server = New(config, r.service, quiet, nil)
-	lis := bufconn.Listen(1 << 20)
+	r.lis = bufconn.Listen(1 << 20)
 	go func() {
-		if err := r.server.Serve(ipListener{lis}); err != nil {
+		if err := r.server.Serve(ipListener{r.lis}); err != nil {
 			t.Errorf("serve: %v", err)
 		}
 	}()
-	conn, err := grpc.NewClient("passthrough:///node", dialer(lis)...)
-	if err != nil {
-		t.Fatalf("client: %v", err)
-	}
+	conn := r.dial(secure)
 	r.conn, r.queue, r.admin = conn, ddqv1.NewDelayQueueServiceClient(conn), ddqv1.NewAdminServiceClient(conn)
 	r.schedules = ddqv1.NewScheduleServiceClient(conn)
 	r.workflows = ddqv1.NewWorkflowServiceClient(conn)
 	return r
 }
 
-// dialer makes a client reach lis. The codec lets tests send what is not UTF-8.
-func dialer(lis *bufconn.Listener) []grpc.DialOption {
-	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lis.DialContext(ctx) }),
+// dial is another connection to the server. The codec lets tests send what is not UTF-8.
+func (r *rig) dial(secure credentials.TransportCredentials) *grpc.ClientConn {
+	r.Helper()
+	conn, err := grpc.NewClient("passthrough:///node",
+		grpc.WithTransportCredentials(secure),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return r.lis.DialContext(ctx) }),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.Proto)),
 		grpc.WithDisableRetry(),
+	)
+	if err != nil {
+		r.Fatalf("client: %v", err)
 	}
+	return conn
 }
 
 func (r *rig) close() {
