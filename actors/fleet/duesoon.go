@@ -9,6 +9,6 @@ const DueSeconds = 60
 // owner knows of them.
 type DueSoon struct {
 	From   store.Millis // the first second begins
-	Until  store.Millis // all that is due before is counted; 0: nothing is
-	Counts []int64      // by second; those behind the last have none
+	Until  store.Millis // all that is due before is counted: the end of a second; 0: nobody counted
+	Counts []int64      // by second; from Until on perhaps too few, and behind the last none
 }

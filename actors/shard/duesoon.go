@@ -10,16 +10,13 @@ import (
 // second is that of due times.
 const second = store.Millis(time.Second / time.Millisecond)
 
-// dueSoon counts the tasks on the wheel by the second that they come due in, as far as the
-// shard has read ahead.
+// dueSoon counts the tasks on the wheel by the second that they come due in, and says how
+// far the shard has read ahead, in whole seconds.
 func (s *Actor) dueSoon() fleet.DueSoon {
-	now := s.Now()
+	now, known := s.Now(), s.tasks.KnownUntil()
 	from := now - now%second
-	until := min(s.tasks.KnownUntil(), from+fleet.DueSeconds*second)
-	if until <= from {
-		return fleet.DueSoon{}
-	}
-	counts := make([]int64, (until-from+second-1)/second)
+	until := max(from, min(known-known%second, from+fleet.DueSeconds*second))
+	counts := make([]int64, fleet.DueSeconds)
 	s.loader.wheel.Count(from, second, counts)
 	for len(counts) > 0 && counts[len(counts)-1] == 0 {
 		counts = counts[:len(counts)-1]

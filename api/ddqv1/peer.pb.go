@@ -845,7 +845,8 @@ type OwnedShard struct {
 	// How late the oldest of the ready tasks is.
 	LatenessMs int64 `protobuf:"varint,7,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
 	// Tasks that come due in each second from one on; those behind the last have none. All
-	// are counted that are due before due_until_unix_ms. Unset unless it was asked for.
+	// are counted that are due before due_until_unix_ms, where a second ends. Unset unless
+	// it was asked for.
 	DueFromUnixMs  int64   `protobuf:"varint,8,opt,name=due_from_unix_ms,json=dueFromUnixMs,proto3" json:"due_from_unix_ms,omitempty"`
 	DueUntilUnixMs int64   `protobuf:"varint,9,opt,name=due_until_unix_ms,json=dueUntilUnixMs,proto3" json:"due_until_unix_ms,omitempty"`
 	Due            []int64 `protobuf:"varint,10,rep,packed,name=due,proto3" json:"due,omitempty"`

@@ -37,19 +37,22 @@ func (d *due) add(at store.Millis, n int64) {
 // end is when the last of the seconds is over.
 func (d *due) end() store.Millis { return d.from + fleet.DueSeconds*second }
 
-// owned adds what the owner of a shard knows of, and returns before when that is all.
+// owned adds what the owner of a shard knows of, and returns before when that is all: what is
+// due later is left to who reads it from the store.
 func (d *due) owned(load *fleet.OwnedShard, st *store.Stats) (until store.Millis) {
-	if load == nil {
+	if load == nil || load.DueSoon.Until == 0 {
 		return d.from
 	}
-	soon := &load.DueSoon
-	for i, n := range soon.Counts {
-		d.add(soon.From+store.Millis(i)*second, n)
-	}
+	until = max(d.from, load.DueSoon.Until)
 	if st.Pending-st.Ready <= int64(load.Wheel) {
-		return d.end() // it has them all
+		until = d.end() // it has them all
 	}
-	return max(d.from, soon.Until)
+	for i, n := range load.DueSoon.Counts {
+		if at := load.DueSoon.From + store.Millis(i)*second; at < until {
+			d.add(at, n)
+		}
+	}
+	return until
 }
 
 // known is the seconds of which all is counted.
