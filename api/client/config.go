@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/ddq-io/ddq/api/client/token"
 )
 
 // Config says how a Client talks to the server. The zero value works.
@@ -14,9 +16,10 @@ type Config struct {
 	// the system. Defaults to none, which is for servers on the same machine.
 	TLS *tls.Config
 
-	// Token says who calls, to a server that asks. It is sent over TLS, and without it to
-	// addresses of this machine only.
-	Token string
+	// Token says who calls, to a server that asks; Tokens does so where tokens end or change.
+	// It is sent over TLS, and without it to addresses of this machine only.
+	Token  string
+	Tokens *token.Source
 
 	// Credentials secure the connection that Dial makes, in another way than TLS does.
 	Credentials credentials.TransportCredentials

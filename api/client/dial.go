@@ -14,9 +14,7 @@ import (
 //
 // It connects at the first call; an error means that addr or cfg is malformed.
 func Dial(addr string, cfg Config) (*Client, error) {
-	own, err := conn.Dial(addr, conn.Config{
-		TLS: cfg.TLS, Token: cfg.Token, Credentials: cfg.Credentials, Options: cfg.DialOptions,
-	})
+	own, err := conn.Dial(addr, conn.Config{TLS: cfg.TLS, Token: cfg.Token, Tokens: cfg.Tokens, Credentials: cfg.Credentials, Options: cfg.DialOptions})
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}

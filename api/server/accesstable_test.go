@@ -133,7 +133,9 @@ type caller struct {
 // callers are everybody there is: those of tokens first, and at the end those that bindings give grants to.
 func (r *knowingRig) callers() (all []caller) {
 	r.Helper()
-	add := func(name string, conn *grpc.ClientConn, ctx func(method string) context.Context) { all = append(all, caller{name, conn, ctx}) }
+	add := func(name string, conn *grpc.ClientConn, ctx func(method string) context.Context) {
+		all = append(all, caller{name, conn, ctx})
+	}
 	token := func(name, secret string) { add(name, r.conn, func(string) context.Context { return r.as(secret) }) }
 	expired, _ := r.token(time.Millisecond, "admin:mail*")
 	revoked, id := r.token(0, "admin:mail*")

@@ -90,14 +90,14 @@ func newRigOver(t *testing.T, secure credentials.TransportCredentials, config Co
 }
 
 // dial is another connection to the server. The codec lets tests send what is not UTF-8.
-func (r *rig) dial(secure credentials.TransportCredentials) *grpc.ClientConn {
+func (r *rig) dial(secure credentials.TransportCredentials, more ...grpc.DialOption) *grpc.ClientConn {
 	r.Helper()
-	conn, err := grpc.NewClient("passthrough:///node",
+	conn, err := grpc.NewClient("passthrough:///node", append(more,
 		grpc.WithTransportCredentials(secure),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return r.lis.DialContext(ctx) }),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.Proto)),
 		grpc.WithDisableRetry(),
-	)
+	)...)
 	if err != nil {
 		r.Fatalf("client: %v", err)
 	}

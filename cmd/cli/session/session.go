@@ -1,15 +1,16 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/token"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
@@ -35,7 +36,7 @@ func (c *Session) Flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.Output, "output", "o", terminal.FormatTable, "form of results on stdout: table, or json with one object a line; errors on stderr are in json, too")
 	node.DurationVar(fs, &c.Timeout, "timeout", 10*time.Second, "how long one call to the server may take; how long task wait waits is --for")
 	c.TLS.flags(fs)
-	fs.StringVar(&c.token, "token-file", "", "file of the token that says who calls; DDQ_TOKEN is the token itself")
+	fs.StringVar(&c.token, "token-file", "", "file of the token that says who calls, read again when it changes; DDQ_TOKEN is the token itself")
 }
 
 // CheckCommon refuses settings that no command can work with.
@@ -49,16 +50,21 @@ func (c *Session) CheckCommon() error {
 	return nil
 }
 
-// readToken is the token that says who calls; empty when there is none.
-func (c *Session) readToken() (string, error) {
+// whoCalls adds to the configuration of a client what says who calls, if there is something.
+func (c *Session) whoCalls(cfg *client.Config) error {
 	if c.token == "" {
-		return c.LookupEnv(TokenVariable), nil
+		cfg.Token = c.LookupEnv(TokenVariable)
+		return nil
 	}
 	text, err := os.ReadFile(c.token)
 	if err != nil {
-		return "", Usagef("--token-file: %v", err)
+		return Usagef("--token-file: %v", err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	if len(bytes.Fields(text)) != 1 {
+		return Usagef("--token-file: there is no token in %s", c.token)
+	}
+	cfg.Tokens = token.File(c.token)
+	return nil
 }
 
 // Connect does not wait for the server: the first call finds out.
@@ -67,15 +73,15 @@ func (c *Session) Connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := c.readToken()
-	if err != nil {
-		return nil, err
-	}
 	codec, err := c.Codec()
 	if err != nil {
 		return nil, err
 	}
-	s, err := client.Dial(c.Addr, client.Config{TLS: secure, Token: token, Timeout: c.Timeout, MaxElapsed: noRepeats, Codec: codec})
+	cfg := client.Config{TLS: secure, Timeout: c.Timeout, MaxElapsed: noRepeats, Codec: codec}
+	if err := c.whoCalls(&cfg); err != nil {
+		return nil, err
+	}
+	s, err := client.Dial(c.Addr, cfg)
 	if err != nil {
 		return nil, Usagef("--addr %q: %v", c.Addr, err)
 	}

@@ -14,12 +14,15 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/ddq-io/ddq/api/client/token"
 )
 
 // Config says how to connect; client.Config says what each field means.
 type Config struct {
 	TLS         *tls.Config
 	Token       string
+	Tokens      *token.Source
 	Credentials credentials.TransportCredentials
 	Options     []grpc.DialOption
 }
@@ -27,9 +30,14 @@ type Config struct {
 // Dial returns a connection to the server at addr, or to a fleet: several addresses with
 // commas between them. It connects at the first call.
 func Dial(addr string, cfg Config) (*grpc.ClientConn, error) {
-	if cfg.Token != "" {
+	switch {
+	case cfg.Token != "" && cfg.Tokens != nil:
+		return nil, errors.New("there are Token and Tokens: which one is to be shown?")
+	case cfg.Token != "":
 		own := grpc.WithPerRPCCredentials(bearer{cfg.Token, !onlyLocal(addr)})
 		cfg.Options = append([]grpc.DialOption{own}, cfg.Options...)
+	case cfg.Tokens != nil:
+		cfg.Options = append(cfg.Tokens.DialOptions(!onlyLocal(addr)), cfg.Options...)
 	}
 	if !strings.Contains(addr, ",") {
 		return grpc.NewClient(addr, cfg.options(serviceConfig)...)

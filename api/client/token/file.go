@@ -1,0 +1,30 @@
+package token
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// readAgain is how long a file is taken to be as it was.
+const readAgain = time.Second
+
+// File returns a source of the token in a file. It is read again a second later, when there is a call, so whoever
+// changes the file need not tell. Whoever puts another token there should do so before the former one ends. While
+// the file cannot be read the token that was in it goes on.
+func File(name string) *Source {
+	fetch := func(context.Context) (Token, error) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return Token{}, err
+		}
+		words := strings.Fields(string(text))
+		if len(words) != 1 {
+			return Token{}, fmt.Errorf("there is no token in %s", name)
+		}
+		return Token{Text: words[0]}, nil
+	}
+	return &Source{fetch: fetch, every: readAgain, turn: make(chan struct{}, 1)}
+}
