@@ -41,6 +41,39 @@ func (s *Session) of(t *auth.Token) bool {
 	return s.hash.Equal(t.Hash) && reflect.DeepEqual(s.Principal, t.Principal())
 }
 
+// after is the session of a token as it is now, if s, which may be nil, was that before.
+func (s *Session) after(t *auth.Token) *Session {
+	if s != nil && s.of(t) {
+		return s
+	}
+	if s != nil {
+		if next, ok := s.shortened(t); ok {
+			return next
+		}
+	}
+	next := newSession(t.Principal())
+	next.hash = t.Hash
+	return next
+}
+
+// shortened is the session of a token that is as it was, but that it ends earlier, as one does that
+// was rotated. What was opened in s goes on until then, and ends with either of the two; ok is false
+// for a token that has changed in another way.
+func (s *Session) shortened(t *auth.Token) (next *Session, ok bool) {
+	next, was := new(Session), *s.Principal
+	*next, next.Principal = *s, t.Principal()
+	end := next.Expires
+	if end.IsZero() || !was.Expires.IsZero() && was.Expires.Before(end) {
+		return nil, false
+	}
+	was.Expires = end
+	if !s.hash.Equal(t.Hash) || !reflect.DeepEqual(&was, next.Principal) {
+		return nil, false
+	}
+	time.AfterFunc(time.Until(end), s.end)
+	return next, true
+}
+
 // Gone is done when the credential was revoked or changed. That it expires is seen from its
 // principal.
 func (s *Session) Gone() context.Context { return s.gone }

@@ -82,16 +82,12 @@ func (ts *Tokens) learn(records []store.Record) {
 			ts.registry.log.Error("record of a token cannot be believed: it does not count", "token", r.Name, "err", err)
 			continue
 		}
-		s := ts.byID[r.Name]
-		if s == nil || !s.of(t) {
-			s = newSession(t.Principal())
-			s.hash = t.Hash
-		}
+		s := ts.byID[r.Name].after(t)
 		s.version = r.Version
 		next[r.Name] = s
 	}
 	for id, s := range ts.byID {
-		if next[id] != s {
+		if now := next[id]; now == nil || now.gone != s.gone {
 			s.end()
 		}
 	}

@@ -132,3 +132,50 @@ func TestProgramsFollowTheFileOfTheirToken(t *testing.T) {
 		_ = p.end()
 	})
 }
+
+// always is a token that programs were started with.
+type always string
+
+func (a always) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(a)}, nil
+}
+
+func (a always) RequireTransportSecurity() bool { return false }
+
+// A program with the token that was rotated goes on until the overlap is over, or the token is
+// revoked.
+func TestProgramsGoOnWhileTokensOverlap(t *testing.T) {
+	for what, revoked := range map[string]bool{"to the end": false, "until it is revoked": true} {
+		t.Run(what, func(t *testing.T) {
+			guardedBubble(t, func(r *guardedRig) {
+				calls := ddqv1.NewAccessServiceClient(r.conn)
+				secret, id := r.token(0, "producer,worker:mail")
+				conn := r.dial(insecure.NewCredentials(), grpc.WithPerRPCCredentials(always(secret)))
+				defer conn.Close()
+				p := startProgram(r.T, conn)
+				p.passes("before")
+				if _, err := calls.RotateToken(r.as(r.root), &ddqv1.RotateTokenRequest{Id: id, Overlap: durationWire(time.Hour)}); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 50 {
+					time.Sleep(time.Minute)
+					p.passes(fmt.Sprint("overlap-", i))
+				}
+				if revoked {
+					if _, err := calls.RevokeToken(r.as(r.root), &ddqv1.RevokeTokenRequest{Id: id}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				begun := time.Now()
+				p.over.Wait()
+				if status.Code(p.err) != codes.Unauthenticated {
+					t.Errorf("the worker ended with %v", p.err)
+				}
+				if took := time.Since(begun); revoked && took > 5*time.Second || !revoked && (took < 9*time.Minute || took > 11*time.Minute) {
+					t.Errorf("it ended after %v", took)
+				}
+				_ = p.end()
+			})
+		})
+	}
+}
