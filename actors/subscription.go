@@ -131,14 +131,14 @@ func (s *Topics) tellPending(at store.Shard, seq int64, tasks ...store.Entry) {
 
 // tellCommitted tells the shard of any topic of a commit, and the workers of the holds that it asks to
 // end.
-func (s *Topics) tellCommitted(at store.Shard, c *store.Commit, stamp store.Stamp, asked []fleet.EndedHold) {
-	ref, open := s.Opened(at.Topic)
+func (s *Topics) tellCommitted(c *fleet.Committed) {
+	ref, open := s.Opened(c.Shard.Topic)
 	if !open {
 		return
 	}
-	ref.Committed(at.N, c, stamp)
-	if len(asked) > 0 {
-		ref.Cancelled(at, asked...)
+	ref.Committed(c.Shard.N, &c.Commit, c.Stamp)
+	if len(c.Asked) > 0 {
+		ref.Cancelled(c.Shard, c.Asked...)
 	}
 }
 

@@ -139,26 +139,8 @@ func (l *look) accept(ctx context.Context, c *store.Commit, k *schedule.Kept, id
 	for _, r := range c.Removes {
 		l.out.Removed = append(l.out.Removed, r.ID)
 	}
-	l.out.Cancelled = append(l.out.Cancelled, l.running(ctx, l.ID, c.Cancels)...)
+	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, c.Cancels)...)
 	l.count(k)
-}
-
-// running are the holds of runs in a shard that are asked to end, so that their workers are told.
-// Those that are not found see it when they extend.
-func (l *look) running(ctx context.Context, s store.Shard, ids []string) (holds []fleet.EndedHold) {
-	if len(ids) == 0 {
-		return nil
-	}
-	_, found, err := store.GetAll(ctx, l.Tasks, s, ids)
-	if err != nil {
-		return nil
-	}
-	for _, f := range found {
-		if f.State == store.StateRunning {
-			holds = append(holds, fleet.EndedHold{ID: f.ID, Token: f.Token})
-		}
-	}
-	return holds
 }
 
 // count counts what became of occurrences.

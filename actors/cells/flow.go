@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/actors/workflow/access"
@@ -184,7 +185,7 @@ func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 	for _, r := range s.commit.Removes {
 		l.out.Removed = append(l.out.Removed, r.ID)
 	}
-	l.out.Cancelled = append(l.out.Cancelled, l.running(ctx, l.ID, s.commit.Cancels)...)
+	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, s.commit.Cancels)...)
 	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })
 	l.countFlow(s)
 }

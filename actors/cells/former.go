@@ -11,14 +11,6 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// Elsewhere is a commit that was made in another shard, of which that is to be told.
-type Elsewhere struct {
-	Shard  store.Shard
-	Commit store.Commit
-	Stamp  store.Stamp
-	Asked  []fleet.EndedHold // that it asks to end
-}
-
 // askFormer asks runs to end that began before a reshard. A look that fails in between is made
 // anew, and asks once more.
 func (l *look) askFormer(ctx context.Context, kept []schedule.Kept, looks []schedule.Look) error {
@@ -45,7 +37,7 @@ func (l *look) commitElsewhere(ctx context.Context, s store.Shard, commits []sto
 	}
 	for i := range results {
 		if c := commits[i]; results[i].Status == store.OK {
-			l.out.Elsewhere = append(l.out.Elsewhere, Elsewhere{Shard: s, Commit: c, Stamp: stamp, Asked: l.running(ctx, s, c.Cancels)})
+			l.out.Elsewhere = append(l.out.Elsewhere, fleet.Committed{Shard: s, Commit: c, Stamp: stamp, Asked: fleet.RunningHolds(ctx, l.Tasks, s, c.Cancels)})
 		}
 	}
 	return nil

@@ -90,8 +90,8 @@ type Outcome struct {
 	Removed   []string          // ids of tasks
 	Cancelled []fleet.EndedHold // their workers are to be told
 	Told      []store.Shard     // that got parcels
-	Elsewhere []Elsewhere
-	Sent      bool // the out-box got parcels for other topics
+	Elsewhere []fleet.Committed // in other shards
+	Sent      bool              // the out-box got parcels for other topics
 	Progress  Progress
 	Dropped   int           // ends of tasks that Progress takes, and whose cells are gone
 	Next      store.Millis  // when a cell wakes; 0: none does, or a look is to follow at once

@@ -135,22 +135,7 @@ func (r *round) ask(ctx context.Context, t *store.Topic, asks []store.Parcel) er
 		if done.Status != store.OK {
 			return store.ErrUnavailable
 		}
-		r.out.Told = append(r.out.Told, Told{Shard: s, Commit: *c, Stamp: done.stamp, Asked: r.running(ctx, s, c.Cancels)})
+		r.out.Told = append(r.out.Told, fleet.Committed{Shard: s, Commit: *c, Stamp: done.stamp, Asked: fleet.RunningHolds(ctx, r.Tasks, s, c.Cancels)})
 	}
 	return nil
-}
-
-// running finds the holds of tasks that run, so that their workers are told. Those that are not found
-// see it when they extend.
-func (r *round) running(ctx context.Context, s store.Shard, ids []string) (holds []fleet.EndedHold) {
-	_, found, err := store.GetAll(ctx, r.Tasks, s, ids)
-	if err != nil {
-		return nil
-	}
-	for _, f := range found {
-		if f.State == store.StateRunning {
-			holds = append(holds, fleet.EndedHold{ID: f.ID, Token: f.Token})
-		}
-	}
-	return holds
 }

@@ -54,7 +54,7 @@ type Start struct {
 // Outcome is what a round came to. What it did before it failed is in it, too.
 type Outcome struct {
 	Made    []Made
-	Told    []Told
+	Told    []fleet.Committed
 	Refused int   // tasks that are kept as undeliverable
 	After   int64 // where the next round goes on; 0: this one came to the end
 	Waits   bool  // some wait for their topic
@@ -66,14 +66,6 @@ type Made struct {
 	Shard store.Shard
 	Seq   int64
 	Tasks []store.Entry
-}
-
-// Told is a commit in a shard that was made, of which that is to be told.
-type Told struct {
-	Shard  store.Shard
-	Commit store.Commit
-	Stamp  store.Stamp
-	Asked  []fleet.EndedHold // that it asks to end
 }
 
 // Round hands on what there is.
@@ -185,7 +177,7 @@ func (r *round) refuse(ctx context.Context, p *store.Parcel, why string) error {
 func (r *round) here(ctx context.Context, c store.Commit) error {
 	done, err := r.commit(ctx, r.ID, r.Topic.Life, &r.Fence, c)
 	if err == nil {
-		r.out.Told = append(r.out.Told, Told{Shard: r.ID, Commit: c, Stamp: done.stamp})
+		r.out.Told = append(r.out.Told, fleet.Committed{Shard: r.ID, Commit: c, Stamp: done.stamp})
 	}
 	return err
 }

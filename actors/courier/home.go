@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
@@ -112,7 +113,7 @@ func (r *round) deliverEnds(ctx context.Context, t *store.Topic, shard store.Sha
 			return err
 		case done.Status == store.OK:
 			*known = tally{known.version + 1, last}
-			r.out.Told = append(r.out.Told, Told{Shard: shard, Commit: c, Stamp: done.stamp})
+			r.out.Told = append(r.out.Told, fleet.Committed{Shard: shard, Commit: c, Stamp: done.stamp})
 			return nil
 		case done.Status == store.Stale: // a lost answer, or a former owner of this shard
 			if err := known.read(done.Cell); err != nil {

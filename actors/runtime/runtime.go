@@ -67,7 +67,7 @@ type TopicCalls struct {
 
 	// TellCommitted tells a shard of a commit that was made, and the workers of holds that it asks
 	// to end. It is a hint.
-	TellCommitted func(at store.Shard, c *store.Commit, stamp store.Stamp, asked []fleet.EndedHold)
+	TellCommitted func(*fleet.Committed)
 }
 
 // Use records that a topic is in use now, which was active before.

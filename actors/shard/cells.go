@@ -307,8 +307,7 @@ func (k *cellKeeper) report(m *cells.Outcome) {
 		k.Fleet.NotifyOwner(s, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: s}}})
 	}
 	for i := range m.Elsewhere {
-		e := &m.Elsewhere[i]
-		k.Topics.TellCommitted(e.Shard, &e.Commit, e.Stamp, e.Asked)
+		k.Topics.TellCommitted(&m.Elsewhere[i])
 	}
 	if m.Sent {
 		k.post(&ParcelsSent{})

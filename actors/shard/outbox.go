@@ -122,8 +122,7 @@ func (o *outbox) onRound(m *courier.Outcome, own bool) {
 		o.Topics.TellPending(made.Shard, made.Seq, made.Tasks...)
 	}
 	for i := range m.Told {
-		told := &m.Told[i]
-		o.Topics.TellCommitted(told.Shard, &told.Commit, told.Stamp, told.Asked)
+		o.Topics.TellCommitted(&m.Told[i])
 	}
 	o.Metrics.Undeliverable.Add(float64(m.Refused))
 	if !own {
