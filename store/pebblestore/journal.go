@@ -7,11 +7,12 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/life"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // journals are what names of tasks returned, each under a key of its own, which has the length
-// of the id, the id, and the name; when it was kept is in front of the value. The hold of a task that is held says whether there are
-// some, and the entry of any other.
+// of the id, the id, and the name; when it was kept is in front of the value. The hold of a task that
+// is held says whether there are some, and the entry of any other.
 type journals struct{ *batch }
 
 // appendJournal appends what the keys of a task begin with.
@@ -20,18 +21,13 @@ func appendJournal(b []byte, number uint32, id string) []byte {
 	return append(b, id...)
 }
 
-// keptSize is how many bytes of a value say when it was kept.
-const keptSize = 8
-
 // walk calls f for each entry of a task. The value is valid during the call only.
 func (j *journals) walk(id string, f func(e *store.JournalEntry) error) error {
 	prefix := appendJournal(nil, j.sh.number, id)
 	behind := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, store.MaxJournalName+1)...)
 	return j.dir.Scan(prefix, behind, func(key, value []byte) (bool, error) {
 		e := store.JournalEntry{Name: string(key[len(prefix):])}
-		if len(value) >= keptSize {
-			e.Kept, e.Value = store.Millis(binary.BigEndian.Uint64(value)), value[keptSize:]
-		}
+		e.Kept, e.Value = record.DecodeKept(value)
 		return true, f(&e)
 	})
 }
@@ -78,8 +74,7 @@ func (j *journals) write(id string, e *store.JournalEntry, now store.Millis) (st
 		return status, nil
 	}
 	j.next.newer = true
-	value := append(binary.BigEndian.AppendUint64(make([]byte, 0, keptSize+len(e.Value)), uint64(now)), e.Value...)
-	return store.OK, j.set(append(appendJournal(nil, j.sh.number, id), e.Name...), value)
+	return store.OK, j.set(append(appendJournal(nil, j.sh.number, id), e.Name...), record.AppendKept(nil, now, e.Value))
 }
 
 // forget deletes the journal of a task.

@@ -2,9 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
@@ -109,16 +109,11 @@ func (s *reader) Journal(ctx context.Context, shard store.Shard, id string) ([]s
 	return parseJournal(list(at(list(v), 0))), nil
 }
 
-// keptSize is how many bytes of a value say when it was kept.
-const keptSize = 8
-
 // parseJournal reads what journals.lua says of one task.
 func parseJournal(flat []any) (entries []store.JournalEntry) {
 	for n := 0; n+1 < len(flat); n += 2 {
 		e := store.JournalEntry{Name: text(flat[n])}
-		if value := []byte(text(flat[n+1])); len(value) >= keptSize {
-			e.Kept, e.Value = store.Millis(binary.BigEndian.Uint64(value)), value[keptSize:]
-		}
+		e.Kept, e.Value = record.DecodeKept([]byte(text(flat[n+1])))
 		entries = append(entries, e)
 	}
 	return entries
