@@ -53,6 +53,14 @@ func (s *Node) Members() []fleet.Member {
 	return []fleet.Member{{Name: s.cfg.Node, Addr: s.cfg.Addr, State: fleet.MemberActive}}
 }
 
+// Describe says how a member of the fleet fares, this node or another. due: with what comes due soon.
+func (s *Node) Describe(ctx context.Context, of fleet.Member, due bool) (fleet.PeerStatus, error) {
+	if of.Name == s.cfg.Node {
+		return s.Peer().Describe(ctx, due)
+	}
+	return s.rt.Fleet.Peers().Describe(ctx, of, due)
+}
+
 // AllTell refuses what waits for the ends of tasks while a node of a program is in the fleet
 // that tells nobody of them.
 func (s *Node) AllTell() *problem.Error {

@@ -90,15 +90,8 @@ func (p *Peer) openFor(at store.Shard, told bool) {
 	})
 }
 
-// Describe says how the node fares.
-func (p *Peer) Describe(ctx context.Context) (fleet.PeerStatus, error) { return p.describe(ctx, false) }
-
-// DescribeDue is Describe with what comes due soon.
-func (p *Peer) DescribeDue(ctx context.Context) (fleet.PeerStatus, error) {
-	return p.describe(ctx, true)
-}
-
-func (p *Peer) describe(ctx context.Context, due bool) (fleet.PeerStatus, error) {
+// Describe says how the node fares. due: with what comes due soon.
+func (p *Peer) Describe(ctx context.Context, due bool) (fleet.PeerStatus, error) {
 	if !p.rt.Running.Load() {
 		return fleet.PeerStatus{}, p.rt.Serving()
 	}

@@ -353,11 +353,7 @@ func (n *simNode) Keep([]fleet.Member) {} // it keeps nothing
 
 var errSimAway = errors.New("no way there")
 
-func (n *simNode) Describe(context.Context, fleet.Member) (fleet.PeerStatus, error) {
-	return fleet.PeerStatus{}, errSimAway
-}
-
-func (n *simNode) DescribeDue(context.Context, fleet.Member) (fleet.PeerStatus, error) {
+func (n *simNode) Describe(context.Context, fleet.Member, bool) (fleet.PeerStatus, error) {
 	return fleet.PeerStatus{}, errSimAway
 }
 

@@ -9,8 +9,8 @@
 #
 # Each binary is built twice, in two folders and with two caches, and must be the same. Known
 # vulnerabilities stop the release, and so does a database of them that cannot be read;
-# REHEARSAL=1, for tests, leaves them out, shares the cache, compiles without the profile, which
-# takes half the time, and says so in the version.
+# REHEARSAL=1, for tests, leaves them out, shares the cache, compiles without the profile, and
+# says so in the version.
 set -euo pipefail
 version=$1 key=$(realpath "$2") dir=$(realpath -m "$3")
 cd "$(dirname "$0")/.."

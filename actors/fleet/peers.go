@@ -88,10 +88,8 @@ type Peers interface {
 	// Keep says who the other members are. What is kept for nodes that are none,
 	// such as connections, is given up.
 	Keep(others []Member)
-	// Describe asks a node how it fares.
-	Describe(ctx context.Context, to Member) (PeerStatus, error)
-	// DescribeDue is Describe with what comes due soon.
-	DescribeDue(ctx context.Context, to Member) (PeerStatus, error)
+	// Describe asks a node how it fares. due: with what comes due soon.
+	Describe(ctx context.Context, to Member, due bool) (PeerStatus, error)
 	// Workers asks a node for workers that are connected to it.
 	Workers(ctx context.Context, to Member, q WorkersQuery) ([]Worker, error)
 	// Drain makes a node give up its shards, or take shards again.
@@ -202,5 +200,5 @@ type OwnedShard struct {
 	Ready    int           // tasks due and not held
 	Held     int           // tasks held
 	Lateness time.Duration // of the oldest ready task
-	DueSoon  DueSoon       // of DescribeDue
+	DueSoon  DueSoon       // when Describe was asked for it
 }

@@ -43,10 +43,10 @@ func (s *Session) of(t *auth.Token) bool {
 
 // after is the session of a token as it is now, if s, which may be nil, was that before.
 func (s *Session) after(t *auth.Token) *Session {
-	if s != nil && s.of(t) {
-		return s
-	}
 	if s != nil {
+		if s.of(t) {
+			return s
+		}
 		if next, ok := s.shortened(t); ok {
 			return next
 		}

@@ -206,22 +206,13 @@ func (p *Peers) begin(to fleet.Member, s *remoteSubscription) error {
 	return nil
 }
 
-// Describe asks a node how it fares.
-func (p *Peers) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus, error) {
-	return p.describe(ctx, to, &ddqv1.DescribePeerRequest{})
-}
-
-// DescribeDue is Describe with what comes due soon.
-func (p *Peers) DescribeDue(ctx context.Context, to fleet.Member) (fleet.PeerStatus, error) {
-	return p.describe(ctx, to, &ddqv1.DescribePeerRequest{DueSoon: true})
-}
-
-func (p *Peers) describe(ctx context.Context, to fleet.Member, ask *ddqv1.DescribePeerRequest) (fleet.PeerStatus, error) {
+// Describe asks a node how it fares. due: with what comes due soon.
+func (p *Peers) Describe(ctx context.Context, to fleet.Member, due bool) (fleet.PeerStatus, error) {
 	n, err := p.node(to)
 	if err != nil {
 		return fleet.PeerStatus{}, err
 	}
-	r, err := n.peer.DescribePeer(ctx, ask)
+	r, err := n.peer.DescribePeer(ctx, &ddqv1.DescribePeerRequest{DueSoon: due})
 	if err != nil {
 		return fleet.PeerStatus{}, failureOf(to, err)
 	}

@@ -356,13 +356,13 @@ func TestTooManyNoticesAreDroppedAndSaid(t *testing.T) {
 
 func TestNodeIsDescribed(t *testing.T) {
 	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
-		s, err := p.Describe(t.Context(), nodeB)
+		s, err := p.Describe(t.Context(), nodeB, false)
 		want := fleet.OwnedShard{Shard: store.Shard{Topic: "mail", N: 3}, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, Lateness: 9 * time.Millisecond}
 		if err != nil || s.Node != "b" || s.Uptime != 5*time.Second || s.ClockOffset != -1500*time.Microsecond || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
 			t.Errorf("got %+v, %v", s, err)
 		}
 		want.DueSoon = fleet.DueSoon{From: 1000, Until: 3000, Counts: []int64{0, 4}}
-		if s, err := p.DescribeDue(t.Context(), nodeB); err != nil || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
+		if s, err := p.Describe(t.Context(), nodeB, true); err != nil || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
 			t.Errorf("with what is due: %+v, %v", s, err)
 		}
 		var e *problem.Error
@@ -464,7 +464,7 @@ func TestNodesThatLeftAreForgotten(t *testing.T) {
 		if n := known(); n != 0 {
 			t.Errorf("%d nodes are known, want none", n)
 		}
-		if s, err := p.Describe(t.Context(), nodeB); err != nil || s.Node != "b" {
+		if s, err := p.Describe(t.Context(), nodeB, false); err != nil || s.Node != "b" {
 			t.Errorf("a node that is back: %+v, %v", s, err)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
 )
 
@@ -28,7 +27,7 @@ func (a *admin) GetOverview(ctx context.Context, r *ddqv1.GetOverviewRequest) (*
 		})
 	}
 	for i := range v.Nodes {
-		out.Nodes = append(out.Nodes, nodeWire((*service.NodeStatus)(&v.Nodes[i])))
+		out.Nodes = append(out.Nodes, nodeWire(&v.Nodes[i]))
 	}
 	return out, nil
 }

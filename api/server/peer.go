@@ -118,11 +118,7 @@ func holdsOf(ids []string, tokens [][]byte) (holds []fleet.EndedHold) {
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }
 
 func (p *peer) DescribePeer(ctx context.Context, r *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
-	describe := p.service.Node().Peer().Describe
-	if r.DueSoon {
-		describe = p.service.Node().Peer().DescribeDue
-	}
-	s, err := describe(ctx)
+	s, err := p.service.Node().Peer().Describe(ctx, r.DueSoon)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/overview"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -36,7 +37,7 @@ func (s *Fleet) describeAll(ctx context.Context, members []fleet.Member) map[str
 	found := make(map[string]*fleet.PeerStatus, len(members))
 	for _, m := range members {
 		wg.Go(func() {
-			st, err := s.describe(ctx, m)
+			st, err := s.node.Describe(ctx, m, false)
 			if err != nil {
 				return
 			}
@@ -47,13 +48,6 @@ func (s *Fleet) describeAll(ctx context.Context, members []fleet.Member) map[str
 	}
 	wg.Wait()
 	return found
-}
-
-func (s *Fleet) describe(ctx context.Context, m fleet.Member) (fleet.PeerStatus, error) {
-	if m.Name == s.node.Config().Node {
-		return s.node.Peer().Describe(ctx)
-	}
-	return s.node.Membership().Peers().Describe(ctx, m)
 }
 
 // Shards pages through the shards of a topic, of every topic when it is empty.
@@ -265,11 +259,7 @@ func (s *Fleet) NodesWithoutLoad() []NodeStatus {
 }
 
 // NodeStatus is a member of the fleet.
-type NodeStatus struct {
-	fleet.Member
-	Self bool
-	Load *fleet.PeerStatus // nil when the node did not answer in time
-}
+type NodeStatus = overview.Node
 
 // ShardStatus is a shard and who owns it.
 type ShardStatus struct {

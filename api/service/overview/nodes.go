@@ -3,8 +3,6 @@ package overview
 import (
 	"context"
 	"sync"
-
-	"github.com/ddq-io/ddq/actors/fleet"
 )
 
 // ask asks all members how they fare, all at once.
@@ -17,18 +15,11 @@ func (o *Overviews) ask(ctx context.Context) []Node {
 	for i, m := range members {
 		nodes[i] = Node{Member: m, Self: m.Name == self}
 		wg.Go(func() {
-			if load, err := o.describe(ctx, m); err == nil {
+			if load, err := o.node.Describe(ctx, m, true); err == nil {
 				nodes[i].Load = &load
 			}
 		})
 	}
 	wg.Wait()
 	return nodes
-}
-
-func (o *Overviews) describe(ctx context.Context, m fleet.Member) (fleet.PeerStatus, error) {
-	if m.Name == o.node.Config().Node {
-		return o.node.Peer().DescribeDue(ctx)
-	}
-	return o.node.Membership().Peers().DescribeDue(ctx, m)
 }
