@@ -16,7 +16,8 @@ import (
 // answers. It owns a goroutine to accept and two per connection.
 type proxy struct {
 	listener net.Listener
-	lossy    atomic.Bool // close connections instead of passing answers on
+	server   atomic.Pointer[redistest.Server] // that new connections lead to
+	lossy    atomic.Bool                      // close connections instead of passing answers on
 	wg       sync.WaitGroup
 
 	mu    sync.Mutex
@@ -30,19 +31,20 @@ func startProxy(t *testing.T, server *redistest.Server) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{listener: listener}
+	p.server.Store(server)
 	p.wg.Go(func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			upstream, err := net.Dial("unix", server.Socket())
+			upstream, err := net.Dial("unix", p.server.Load().Socket())
 			if err != nil {
 				client.Close()
 				continue
 			}
 			p.mu.Lock()
-			p.conns = append(p.conns, client, upstream)
+			p.conns = append(p.conns, upstream, client)
 			p.mu.Unlock()
 			p.wg.Go(func() { defer upstream.Close(); io.Copy(upstream, client) })
 			p.wg.Go(func() { defer client.Close(); p.answer(client, upstream) })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ddq-io/ddq/store"
@@ -157,6 +158,56 @@ func TestSentinelsAreNoServers(t *testing.T) {
 	if strings.Contains(said.String(), "another took over") {
 		t.Errorf("a primary that stays was said to be another one:\n%s", &said)
 	}
+}
+
+// TestFormerServerAnswersNoMore has a name come to stand for another server while connections to
+// the former one are open and it goes on to answer: sentinels, names and balancers do that.
+func TestFormerServerAnswersNoMore(t *testing.T) {
+	former, other := redistest.Start(t), redistest.Start(t)
+	p := startProxy(t, former)
+	s := claim(t, open(t, "redis://"+p.listener.Addr().String()))
+	for range 20 {
+		inParallel(t, 8, func() error { _, err := s.Counts(t.Context(), []store.Shard{s.shard}); return err })
+	}
+	_, _, err := s.Add(t.Context(), s.shard, newTasks(1, store.MaxDue))
+	noError(t, err)
+	was, err := look(t, s)
+	noError(t, err)
+
+	p.server.Store(other)
+	p.mu.Lock()
+	if len(p.conns) < 4 {
+		t.Fatalf("%d connections, want those of two calls at once", len(p.conns)/2)
+	}
+	p.conns[0].Close() // the next one leads to the other server
+	p.mu.Unlock()
+	eventually(t, "the other server", func() error {
+		inParallel(t, 8, func() error { _, _ = look(t, s); return nil })
+		now, err := look(t, s)
+		if now.server == was.server {
+			err = errors.Join(err, errors.New("the former one answers"))
+		}
+		return err
+	})
+	inParallel(t, 64, func() error {
+		counts, err := s.Counts(t.Context(), []store.Shard{s.shard})
+		if err == nil && (counts[0].Pending != 0 || counts[0].Server == was.server) {
+			return fmt.Errorf("%d tasks are there, says server %d, the former one: it was %d", counts[0].Pending, counts[0].Server, was.server)
+		}
+		return err
+	})
+}
+
+// inParallel calls do so many times at once.
+func inParallel(t *testing.T, n int, do func() error) {
+	t.Helper()
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = do() })
+	}
+	wg.Wait()
+	noError(t, errors.Join(errs...))
 }
 
 func TestPrimaryThatTookOverIsAnother(t *testing.T) {

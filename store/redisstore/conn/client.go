@@ -229,7 +229,7 @@ func (c *Client) RunEachWith(ctx context.Context, sc *Script, keys [][]string, a
 			replies[i] = cmd.Val()
 			continue
 		}
-		if c.nodes.patience == 0 && !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		if c.nodes.patience == 0 && !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") && !errors.Is(cmd.Err(), errTookOver) {
 			return nil, c.blame(ctx, cmd.Err(), keys[i]...)
 		}
 		reply, err := c.Run(ctx, sc, keys[i], argv(i)) // to where it is now

@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -16,39 +17,60 @@ import (
 // before. Every new connection asks, so nothing is asked while the servers stay. Clients that
 // come to another server by themselves have identities of their own: what one knows of says
 // nothing of where the other still is. It is safe for concurrent use.
+//
+// Invariant: once the server at an address is known to be another one, nothing reaches the former
+// one any more. Sentinels, names and balancers come to name another while connections to the former
+// are open, which goes on to answer for up to ten seconds, with what is lost; so all
+// connections are closed then.
 type identities struct {
 	log     *slog.Logger
 	changes atomic.Uint64
 
 	mu sync.Mutex
-	by map[string]server // guarded by mu; one that sentinels name has the address ""
+	by map[string]*server // guarded by mu; one that sentinels name has the address ""
 }
 
-// server is a process, as clients have come to it: one that they left and came back to has
-// another number. They may have read what it did not have meanwhile.
+// server is the process at an address, as clients have come to it: one that they left and came back
+// to has another number. They may have read what it did not have meanwhile.
 type server struct {
-	runID  string // empty: it does not say
-	number uint64 // never 0
+	runID     string // empty: it does not say
+	number    uint64 // 0: no connection has said yet
+	takeovers uint64 // how often it was found to be another one
+	lines     map[*line]struct{}
 }
 
 // runID is what INFO calls the id of a process.
 const runID = "run_id"
 
 func newIdentities(log *slog.Logger) *identities {
-	return &identities{log: log, by: make(map[string]server)}
+	return &identities{log: log, by: make(map[string]*server)}
+}
+
+// at returns what is known of an address; mu is held.
+func (s *identities) at(addr string) *server {
+	is := s.by[addr]
+	if is == nil {
+		is = &server{lines: make(map[*line]struct{})}
+		s.by[addr] = is
+	}
+	return is
 }
 
 // greet returns what a client of a server does with a new connection. A server that does not
-// say who it is counts as another one, and a sentinel, whom the library greets too, as none.
+// say who it is counts as another one, and a sentinel, whom the library greets too, as none. The
+// connection that finds another server is closed with those to the former one.
 func (s *identities) greet(addr string) func(context.Context, *redis.Conn) error {
 	return func(ctx context.Context, c *redis.Conn) error {
 		info, err := c.Info(ctx, "server").Result()
 		var refused redis.Error
 		if err != nil && !errors.As(err, &refused) {
-			return err
+			return fmt.Errorf("greet redis: %w", &unsentError{err}) // the library unwraps it once
 		}
-		if inInfo(info, "redis_mode") != "sentinel" {
-			s.is(addr, inInfo(info, runID))
+		if inInfo(info, "redis_mode") == "sentinel" {
+			return nil
+		}
+		if another := s.is(addr, inInfo(info, runID)); another {
+			return fmt.Errorf("greet redis: %w", &unsentError{errTookOver})
 		}
 		return nil
 	}
@@ -64,26 +86,36 @@ func inInfo(info, name string) string {
 	return ""
 }
 
-// is records which process a server is.
-func (s *identities) is(addr, id string) {
+// is records which process a server is, and reports whether it is another one than before.
+func (s *identities) is(addr, id string) (another bool) {
 	s.mu.Lock()
-	was, known := s.by[addr]
-	if known && was.runID == id && id != "" {
+	at := s.at(addr)
+	known := at.number != 0
+	if known && at.runID == id && id != "" {
 		s.mu.Unlock()
-		return
+		return false
 	}
-	s.by[addr] = server{runID: id, number: s.changes.Add(1)}
+	at.runID, at.number = id, s.changes.Add(1)
+	another = known && id != "" // of one that never says nothing can be told
+	if another {
+		at.takeovers++
+		for l := range at.lines {
+			l.hangUp()
+		}
+		clear(at.lines)
+	}
 	s.mu.Unlock()
 	if known {
 		s.log.Warn("redis restarted, or another took over: what it answered last may be lost", "addr", addr)
 	}
+	return another
 }
 
 // of returns who a server is; 0: there was no connection to it yet.
 func (s *identities) of(addr string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.by[addr].number
+	return s.at(addr).number
 }
 
 // runID returns the run id of a server; false when clients have left it.

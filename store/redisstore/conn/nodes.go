@@ -3,7 +3,6 @@ package conn
 import (
 	"cmp"
 	"context"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -47,7 +46,7 @@ func connect(cfg Config, t target, ids *identities) *nodes {
 		o.Protocol, o.DisableIdentity = 2, true
 		o.Dialer, o.OnConnect = dialer(dial, cfg.secure(o.TLSConfig)), ids.greet("")
 		client := redis.NewFailoverClient(o)
-		client.AddHook(markUnsent{})
+		client.AddHook(ids.keep(""))
 		return &nodes{one: client, patience: answer, ids: ids}
 	case t.cluster != nil:
 		o := t.cluster
@@ -71,7 +70,9 @@ func connect(cfg Config, t target, ids *identities) *nodes {
 	o.Protocol = 2 // scripts answer the same in both; no pushes to look out for
 	o.DisableIdentity, o.MaintNotificationsConfig = true, quiet
 	o.Dialer, o.OnConnect = dialer(dial, cfg.secure(o.TLSConfig)), ids.greet("")
-	return &nodes{one: redis.NewClient(o), ids: ids}
+	client := redis.NewClient(o)
+	client.AddHook(ids.keep(""))
+	return &nodes{one: client, ids: ids}
 }
 
 // connectOnce makes clients of their own, of one connection to each server. None is made
@@ -91,7 +92,7 @@ func (n *nodes) newClient(o *redis.Options) *redis.Client {
 	n.mu.Unlock()
 	o.OnConnect = n.ids.greet(o.Addr)
 	client := redis.NewClient(o)
-	client.AddHook(markUnsent{})
+	client.AddHook(n.ids.keep(o.Addr))
 	client.AddHook(hurryTopology{})
 	return client
 }
@@ -121,7 +122,7 @@ func (n *nodes) at(addr string) (*redis.Client, error) {
 		o := n.template
 		o.Addr, o.OnConnect = addr, n.ids.greet(addr)
 		client = redis.NewClient(&o)
-		client.AddHook(markUnsent{})
+		client.AddHook(n.ids.keep(addr))
 		n.others[addr] = client
 	}
 	return client, nil
@@ -159,26 +160,6 @@ type unsentError struct{ err error }
 
 func (e *unsentError) Error() string { return strings.ReplaceAll(e.err.Error(), "\n", ", ") }
 func (e *unsentError) Unwrap() error { return e.err }
-
-// markUnsent marks the errors of making a connection, also those of asking
-// sentinels for the address.
-type markUnsent struct{}
-
-func (markUnsent) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := next(ctx, network, addr)
-		if err != nil {
-			return nil, &unsentError{err}
-		}
-		return conn, nil
-	}
-}
-
-func (markUnsent) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (markUnsent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
 
 // hurryTopology bounds how long a node is asked for the layout of the cluster.
 // One that stands still would keep the library from asking another, and every

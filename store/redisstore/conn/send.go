@@ -20,6 +20,9 @@ func (n *nodes) send(ctx context.Context, key string, cmds ...redis.Cmder) error
 	if err == nil {
 		err = exchange(ctx, node, false, cmds)
 	}
+	for errors.Is(err, errTookOver) && n.one != nil {
+		err = exchange(ctx, node, false, cmds)
+	}
 	if err == nil || n.patience == 0 {
 		return err
 	}
