@@ -22,6 +22,11 @@ type Cells interface {
 	// than ids, the first.
 	Cells(ctx context.Context, s Shard, ids []CellID) ([]Cell, error)
 
+	// Server returns the server that answers about a shard, as Stamp.Server, and asks it nothing. What
+	// is read after that comes from this server, or from one that took over: then no Commit is made
+	// whose From it is.
+	Server(ctx context.Context, s Shard) uint64
+
 	// Wakes returns cells that wake from the position After up to and including To, in
 	// order of (At, ID), at most Limit.
 	Wakes(ctx context.Context, s Shard, q WakeQuery) (Stamp, []Wake, error)
@@ -61,9 +66,10 @@ type Commit struct {
 
 	Retention time.Duration // of the tasks of Acks, see Writer.Ack
 
-	// From is the Stamp.Server, of Wakes, that what the commit follows from was read from; 0: any.
+	// From is the server, by Server or Wakes, that what the commit follows from was read from; 0: any.
 	// Should another one get the call, it makes none of its commits, ErrAnotherServer: there the
-	// numbers of parcels and cells may be others'. All commits of a call have the same.
+	// numbers of parcels and cells may be others'. So whoever has read either says it. All commits
+	// of a call have the same.
 	From uint64
 }
 

@@ -53,6 +53,7 @@ type audienceStore struct {
 
 type cellStore interface {
 	Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error)
+	Server(ctx context.Context, s store.Shard) uint64
 	Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error)
 }
 

@@ -85,12 +85,14 @@ type round struct {
 	topics  map[string]*destination
 	tallies map[store.Shard]*tally // of tasks
 	ends    map[store.Shard]*tally // of what is for workflows
+	from    uint64                 // the server that the parcels were read from, see store.Commit
 	out     Outcome
 }
 
 func (r *round) run(ctx context.Context) error {
 	r.out.After = r.After
 	for range pages {
+		r.from = r.Store.Server(ctx, r.ID)
 		parcels, err := r.Store.Parcels(ctx, r.ID, store.OutBox, r.out.After, batch)
 		if err != nil {
 			return err
@@ -144,8 +146,12 @@ type committed struct {
 	stamp store.Stamp
 }
 
-// commit makes one commit, and repeats that while it is not known what became of it.
+// commit makes one commit, and repeats that while it is not known what became of it. Those of the
+// shard itself forget parcels: another server has others under their numbers.
 func (r *round) commit(ctx context.Context, s store.Shard, life uint64, f *store.Fence, c store.Commit) (done committed, err error) {
+	if s == r.ID {
+		c.From = r.from
+	}
 	_, err = r.Resolve(ctx, func() error {
 		stamp, results, err := r.Store.Commit(ctx, s.For(life), f, []store.Commit{c})
 		if err == nil {

@@ -22,11 +22,16 @@ var errBroken = errors.New("broken")
 // flaky fails calls at random, half of them once they are made.
 type flaky struct {
 	*memstore.Store
-	r    *rand.Rand
-	odds float64
+	r     *rand.Rand
+	odds  float64
+	drops func() // what happens once before parcels are forgotten
 }
 
 func (f *flaky) Commit(ctx context.Context, s store.Shard, fence *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
+	if drops := f.drops; drops != nil && len(commits[0].Drop) > 0 {
+		f.drops = nil
+		drops()
+	}
 	broken, made := f.r.Float64() < f.odds, f.r.Float64() < .5
 	if broken && !made {
 		return store.Stamp{}, nil, errBroken
@@ -193,6 +198,23 @@ func TestEachTaskArrivesOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server takes over that did not get a task, and gives its number to another one.
+func TestAnotherServerForgetsNoneOfItsOwn(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		was := r.db.Clone()
+		r.send("audit", task("a"))
+		r.db.drops = func() {
+			r.db.Restore(was)
+			r.send("audit", task("b"))
+		}
+		seen := make(map[string]int)
+		r.rounds(func() { r.take("audit", seen) })
+		if seen["b"] != 1 || r.left() != 0 {
+			r.Errorf("what arrived is %v, and %d are left; want b", seen, r.left())
+		}
+	})
 }
 
 // Parcels for a topic that takes none now wait, and no others do.

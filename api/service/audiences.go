@@ -18,6 +18,7 @@ type audienceStore struct {
 
 type cellStore interface {
 	Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error)
+	Server(ctx context.Context, s store.Shard) uint64
 	Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error)
 	Listed(ctx context.Context, s store.Shard, list string, after store.Wake, limit int) ([]store.Cell, error)
 	CellPage(ctx context.Context, s store.Shard, kind byte, cursor string, limit int) (cells []store.Cell, next string, err error)

@@ -10,7 +10,7 @@ import (
 
 // Commit implements store.Cells.
 func (m cellTable) Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
-	if len(commits) > 0 && commits[0].From != 0 && commits[0].From != m.serves() {
+	if len(commits) > 0 && commits[0].From != 0 && commits[0].From != m.Server(ctx, s) {
 		return store.Stamp{}, nil, store.ErrAnotherServer
 	}
 	return batch(ctx, m.core, s, access{adds: true, fence: f}, commits, func(sh *shard, now clock, c store.Commit) store.CommitResult {
@@ -22,8 +22,8 @@ func (m cellTable) Commit(ctx context.Context, s store.Shard, f *store.Fence, co
 	})
 }
 
-// serves is the number of the server that the store would be, see Restore.
-func (m cellTable) serves() uint64 {
+// Server implements store.Cells. It is the server that the store would be, see Restore.
+func (m cellTable) Server(context.Context, store.Shard) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.server

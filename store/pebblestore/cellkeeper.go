@@ -22,6 +22,9 @@ func (s cellKeeper) Cells(ctx context.Context, name store.Shard, ids []store.Cel
 	return page, nil
 }
 
+// Server implements store.Cells.
+func (cellKeeper) Server(context.Context, store.Shard) uint64 { return 0 }
+
 // Wakes implements store.Cells.
 func (s cellKeeper) Wakes(ctx context.Context, name store.Shard, q store.WakeQuery) (stamp store.Stamp, page []store.Wake, err error) {
 	stamp, err = s.change(ctx, name, access{}, func(t *transaction) (err error) {

@@ -132,6 +132,11 @@ func appendCells(all []store.Cell, bodies *store.Bodies, ids []store.CellID, sto
 	return all, nil
 }
 
+// Server implements store.Cells.
+func (s *cells) Server(ctx context.Context, shard store.Shard) uint64 {
+	return s.conn.Server(ctx, s.keys(shard)[ownerKey])
+}
+
 // Wakes implements store.Cells.
 func (s *cells) Wakes(ctx context.Context, shard store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {
 	if err := s.enter(ctx); err != nil {
@@ -146,7 +151,7 @@ func (s *cells) Wakes(ctx context.Context, shard store.Shard, q store.WakeQuery)
 	a.str(string(q.After.ID))
 	a.int(int64(min(q.To, maxScore)))
 	a.int(int64(max(q.Limit, 0)))
-	server := s.conn.Server(ctx, s.keys(shard)[ownerKey])
+	server := s.Server(ctx, shard)
 	v, err := s.conn.Run(ctx, s.lua.wakes, s.keys(shard).pick(ownerKey, wakesKey), a.values())
 	if err != nil {
 		return store.Stamp{}, nil, conn.ReadError("wakes", err)

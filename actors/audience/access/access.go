@@ -15,6 +15,7 @@ import (
 // Store is the role of the store for the shards of audiences.
 type Store interface {
 	Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error)
+	Server(ctx context.Context, s store.Shard) uint64
 	Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error)
 	Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error)
 	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
@@ -106,6 +107,7 @@ func (s Access) Change(ctx context.Context, a *audience.Audience, n int, do func
 }
 
 func (s Access) try(ctx context.Context, a *audience.Audience, n int, do func(*audience.Directory) (store.Commit, error)) (bool, error) {
+	from := s.Store.Server(ctx, a.Shard(n))
 	d, err := s.Directory(ctx, a, n)
 	if err != nil {
 		return false, err
@@ -117,6 +119,7 @@ func (s Access) try(ctx context.Context, a *audience.Audience, n int, do func(*a
 	case err != nil:
 		return false, err
 	}
+	c.From = from
 	made, err := s.Commit(ctx, a.Shard(n), c)
 	if errors.Is(err, store.ErrSealed) {
 		return false, s.open(ctx, a, n)
@@ -157,7 +160,10 @@ func (s Access) Commit(ctx context.Context, shard store.Shard, c store.Commit) (
 		return true, nil
 	}
 	_, results, err := s.Store.Commit(ctx, shard, nil, []store.Commit{c})
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrAnotherServer):
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	return results[0].Status == store.OK, nil
@@ -184,6 +190,7 @@ func (s Access) open(ctx context.Context, a *audience.Audience, n int) error {
 // be called again.
 func (s Access) Edit(ctx context.Context, name string, change func(*audience.Audience) bool) (a *audience.Audience, err error) {
 	err = repeat(ctx, func() (bool, error) {
+		from := s.Store.Server(ctx, audience.Catalog())
 		if a, err = s.Record(ctx, name); err != nil {
 			return false, err
 		}
@@ -193,7 +200,9 @@ func (s Access) Edit(ctx context.Context, name string, change func(*audience.Aud
 		if !change(a) {
 			return true, nil
 		}
-		return s.Commit(ctx, audience.Catalog(), a.Commit())
+		c := a.Commit()
+		c.From = from
+		return s.Commit(ctx, audience.Catalog(), c)
 	})
 	return a, err
 }

@@ -11,6 +11,7 @@ import (
 // Store is the role of the store for workflows.
 type Store interface {
 	Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error)
+	Server(ctx context.Context, s store.Shard) uint64
 	Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error)
 	Listed(ctx context.Context, s store.Shard, list string, after store.Wake, limit int) ([]store.Cell, error)
 }

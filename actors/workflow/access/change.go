@@ -57,7 +57,7 @@ func (a *Access) submit(ctx context.Context, topic *store.Topic, id string, d *g
 	shard := workflow.Shards(topic, id)[0]
 	now := a.Node.NowAt(shard)
 	w, out := workflow.Submit(id, rand.Uint64(), d, envAt(topic, now))
-	done, err := a.commit(ctx, topic, shard, nil, w, &out)
+	done, err := a.commit(ctx, topic, &header{shard: shard}, nil, w, &out)
 	if !done.made || err != nil {
 		return false, Submitted{}, err
 	}
@@ -96,7 +96,7 @@ func (a *Access) change(ctx context.Context, topic *store.Topic, id string, e wo
 		if refused != nil {
 			return workflow.Status{}, since(begun, refused)
 		}
-		done, err := a.commit(ctx, topic, at.shard, at.Stored, w, &out)
+		done, err := a.commit(ctx, topic, &at.header, at.Stored, w, &out)
 		begun = begun || done.made || done.unsure
 		switch {
 		case err != nil:
@@ -183,9 +183,9 @@ type committed struct {
 
 // commit makes the commit of a step, and tells those whom it concerns. It reports false when the
 // workflow is another one by now.
-func (a *Access) commit(ctx context.Context, topic *store.Topic, shard store.Shard, before *workflow.Stored, w *workflow.Workflow, out *workflow.Effects) (committed, error) {
-	now := a.Node.NowAt(shard)
-	values, err := Values(ctx, a.Store, shard, w, workflow.Wants(w, out))
+func (a *Access) commit(ctx context.Context, topic *store.Topic, at *header, before *workflow.Stored, w *workflow.Workflow, out *workflow.Effects) (committed, error) {
+	now := a.Node.NowAt(at.shard)
+	values, err := Values(ctx, a.Store, at.shard, w, workflow.Wants(w, out))
 	if err != nil {
 		return committed{}, err
 	}
@@ -194,20 +194,24 @@ func (a *Access) commit(ctx context.Context, topic *store.Topic, shard store.Sha
 		return committed{}, err
 	}
 	workflow.Nudge(&c, now)
+	c.From = at.from
 	var stamp store.Stamp
 	var results []store.CommitResult
 	repeated, err := a.Node.Resolve(ctx, func() (err error) {
-		stamp, results, err = a.Store.Commit(ctx, shard.For(topic.Life), nil, []store.Commit{c})
+		stamp, results, err = a.Store.Commit(ctx, at.shard.For(topic.Life), nil, []store.Commit{c})
 		return err
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrAnotherServer):
+		return committed{unsure: repeated}, nil
+	case err != nil:
 		return committed{}, err
 	}
 	put := c.Puts[0].Cell
 	put.Version = c.Puts[0].If + 1
 	switch r := results[0]; {
 	case r.Status == store.OK, r.Status == store.Stale && workflow.Landed(&c, &r):
-		a.Node.Committed(ctx, shard, &c, stamp)
+		a.Node.Committed(ctx, at.shard, &c, stamp)
 		return committed{made: true, cell: put}, nil
 	case r.Status == store.Stale, r.Status == store.Conflict:
 		return committed{unsure: repeated}, nil // on what is there, and under other numbers
@@ -223,30 +227,30 @@ func (a *Access) Signal(ctx context.Context, topic *store.Topic, id string, s wo
 	if e := s.Check(); e != nil {
 		return e
 	}
-	shard, cell, err := a.header(ctx, topic, id)
+	h, err := a.header(ctx, topic, id)
 	if err != nil {
 		return err
 	}
-	there, err := workflow.Read(cell)
+	there, err := workflow.Read(h.cell)
 	if err != nil {
 		return err
 	}
 	if e := there.TakesSignal(&s); e != nil {
 		return e
 	}
-	s.At = a.Node.NowAt(shard)
+	s.At = a.Node.NowAt(h.shard)
 	p, err := s.Parcel(id)
 	if err != nil {
 		return err
 	}
 	c := store.Commit{Send: []store.Parcel{p}}
-	stamp, results, err := a.Store.Commit(ctx, shard.For(topic.Life), nil, []store.Commit{c})
+	stamp, results, err := a.Store.Commit(ctx, h.shard.For(topic.Life), nil, []store.Commit{c})
 	switch {
 	case err != nil:
 		return err
 	case results[0].Status != store.OK:
 		return fmt.Errorf("%w: %v of a signal for %s", errUnexpected, results[0].Status, id)
 	}
-	a.Node.Committed(ctx, shard, &c, stamp)
+	a.Node.Committed(ctx, h.shard, &c, stamp)
 	return nil
 }

@@ -97,44 +97,52 @@ func (none) Learn(uint64, *graph.Definition) {}
 // located is a workflow and where it was read.
 type located struct {
 	Loaded
+	header
+}
+
+// header is the header of a workflow as it was read.
+type header struct {
 	shard store.Shard
+	cell  store.Cell
+	from  uint64 // the server that it was read from, see store.Commit
 }
 
 // find reads a workflow, with all that belongs to it.
 func (a *Access) find(ctx context.Context, topic *store.Topic, id string) (*located, error) {
 	for range tries {
-		shard, cell, err := a.header(ctx, topic, id)
+		h, err := a.header(ctx, topic, id)
 		if err != nil {
 			return nil, err
 		}
-		loaded, err := Load(ctx, a.Store, shard, []store.Cell{cell}, none{})
+		loaded, err := Load(ctx, a.Store, h.shard, []store.Cell{h.cell}, none{})
 		if err != nil {
 			return nil, err
 		}
-		_, again, err := a.header(ctx, topic, id)
+		again, err := a.header(ctx, topic, id)
 		if err != nil {
 			return nil, err
 		}
-		if again.Version != cell.Version {
+		if again.cell.Version != h.cell.Version {
 			continue // it was read while it changed
 		}
-		return &located{loaded[0], shard}, loaded[0].Err
+		return &located{loaded[0], h}, loaded[0].Err
 	}
 	return nil, busy(id)
 }
 
 // header reads the header of a workflow: of the generations of shards the one that has it.
-func (a *Access) header(ctx context.Context, topic *store.Topic, id string) (store.Shard, store.Cell, error) {
+func (a *Access) header(ctx context.Context, topic *store.Topic, id string) (header, error) {
 	for _, shard := range workflow.Shards(topic, id) {
+		from := a.Store.Server(ctx, shard)
 		cells, err := a.Store.Cells(ctx, shard, []store.CellID{workflow.CellID(id)})
 		if err != nil {
-			return store.Shard{}, store.Cell{}, err
+			return header{}, err
 		}
 		if cells[0].Version != 0 {
-			return shard, cells[0], nil
+			return header{shard, cells[0], from}, nil
 		}
 	}
-	return store.Shard{}, store.Cell{}, notFound(id)
+	return header{}, notFound(id)
 }
 
 func notFound(id string) error {

@@ -15,11 +15,11 @@ import (
 // own result is there, too.
 func (a *Access) Get(ctx context.Context, topic *store.Topic, id string, steps, result bool) (workflow.Status, []workflow.StepStatus, error) {
 	if !steps && !result {
-		_, cell, err := a.header(ctx, topic, id)
+		h, err := a.header(ctx, topic, id)
 		if err != nil {
 			return workflow.Status{}, nil, err
 		}
-		s, err := workflow.Read(cell)
+		s, err := workflow.Read(h.cell)
 		if err != nil {
 			return workflow.Status{}, nil, err
 		}

@@ -3,6 +3,7 @@ package audiences
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -79,6 +80,7 @@ type openWalk struct {
 	topic *store.Topic
 	shard store.Shard
 	cell  store.Cell
+	from  uint64 // the server that it was read from, see store.Commit
 }
 
 // walk reads the walk of a run that was noted before: the topic is read after that, so that
@@ -88,6 +90,7 @@ func (s *Audiences) walk(ctx context.Context, n *audience.Run) (w openWalk, err 
 		return w, problem.AsError(err)
 	}
 	for _, shard := range place.Candidates(w.topic, n.ID) {
+		from := s.store.Server(ctx, shard)
 		cells, err := s.store.Cells(ctx, shard, []store.CellID{audience.WalkID(n.ID)})
 		if err != nil {
 			return w, problem.AsError(err)
@@ -95,7 +98,7 @@ func (s *Audiences) walk(ctx context.Context, n *audience.Run) (w openWalk, err 
 		if cells[0].Version == 0 {
 			continue
 		}
-		w.shard, w.cell = shard, cells[0]
+		w.shard, w.cell, w.from = shard, cells[0], from
 		w.Walk, err = audience.DecodeWalk(w.cell.Body)
 		return w, problem.AsError(err)
 	}
@@ -168,7 +171,11 @@ func (s *Audiences) put(ctx context.Context, w *openWalk, now store.Millis) (boo
 	_, results, err := s.store.Commit(ctx, w.shard.For(w.topic.Life), nil, []store.Commit{{
 		Puts: []store.Put{{Cell: c, If: w.cell.Version}},
 		Send: []store.Parcel{{To: c.ID, Body: []byte("look")}}, // the owner looks, also when nobody tells it
+		From: w.from,
 	}})
+	if errors.Is(err, store.ErrAnotherServer) {
+		return false, nil
+	}
 	if err != nil || results[0].Status != store.OK {
 		return false, problem.AsError(err)
 	}

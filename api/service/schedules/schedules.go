@@ -92,6 +92,7 @@ type located struct {
 	topic *store.Topic
 	shard store.Shard
 	cell  store.Cell
+	from  uint64 // the server that it was read from, see store.Commit
 	table *timetable.Timetable
 
 	unsure bool // a commit may have been made: its answer was lost, and now there is another one
@@ -173,6 +174,7 @@ func (s *Schedules) read(ctx context.Context, topic *store.Topic, name string) (
 }
 
 func (s *Schedules) readIn(ctx context.Context, topic *store.Topic, shard store.Shard, name string) (*located, *problem.Error) {
+	from := s.cells.Server(ctx, shard)
 	cells, err := s.cells.Cells(ctx, shard, []store.CellID{schedule.CellID(name)})
 	if err != nil {
 		return nil, problem.FromStore(err)
@@ -181,7 +183,11 @@ func (s *Schedules) readIn(ctx context.Context, topic *store.Topic, shard store.
 		return nil, nil
 	}
 	at, err := locatedIn(topic, shard, cells[0])
-	return at, problem.FromStore(err)
+	if err != nil {
+		return nil, problem.FromStore(err)
+	}
+	at.from = from
+	return at, nil
 }
 
 // parcelsRead is how many parcels are looked through at a time.

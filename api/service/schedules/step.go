@@ -133,10 +133,15 @@ var errUnexpected = errors.New("a commit has an outcome that none of a schedule 
 func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (bool, *problem.Error) {
 	var stamp store.Stamp
 	var results []store.CommitResult
+	c.From = at.from
 	repeated, err := s.node.Resolve(ctx, func() (err error) {
 		stamp, results, err = s.cells.Commit(ctx, at.shard.For(at.topic.Life), nil, []store.Commit{*c})
 		return err
 	})
+	if errors.Is(err, store.ErrAnotherServer) {
+		at.unsure = repeated
+		return false, nil
+	}
 	if err != nil {
 		e := problem.FromStore(err)
 		if e.Reason != problem.ReasonSealed {
