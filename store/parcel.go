@@ -11,7 +11,7 @@ const (
 // Parcel is what a call leaves for a cell. It lies in the in-box of the shard until a
 // commit of the owner has taken it, or in the out-box on its way to another shard.
 type Parcel struct {
-	Number int64 // of its box, from 1, rising; numbers may be left out
+	Number int64 // of its box, from 1, rising; numbers may be left out. None of an out-box is given twice, also by a server that was set back
 	At     Millis
 	To     CellID
 	Topic  string // of the shard that it goes to, for the out-box; empty: it is for the in-box

@@ -98,6 +98,7 @@ func (p *pair) drawHeld(t *rapid.T) (string, bool) {
 	return id, tasks[0].State == store.StateRunning
 }
 
+// drawCommit draws a commit whose drops are places in the out-box.
 func (p *pair) drawCommit(t *rapid.T) (c store.Commit) {
 	few := func(what string, most int, add func()) {
 		for range rapid.IntRange(0, most).Draw(t, what) {
@@ -149,7 +150,7 @@ func (p *pair) drawCommit(t *rapid.T) (c store.Commit) {
 	})
 	if len(c.Send) == 0 { // of the ends and of what is sent in one call the store says which comes first
 		few("take", 1, func() { c.Take = 1000 })
-		few("drop", 2, func() { c.Drop = append(c.Drop, int64(rapid.IntRange(1, 9).Draw(t, "number"))) })
+		few("drop", 2, func() { c.Drop = append(c.Drop, int64(rapid.IntRange(0, 9).Draw(t, "place"))) })
 	}
 	return c
 }
@@ -165,10 +166,31 @@ func (p *pair) commit(t *rapid.T) {
 		}
 	}
 	p.same(fmt.Sprintf("commit of %+v", commits), func(s cellStore, f store.Fence) string {
-		stamp, results, err := s.Commit(context.Background(), p.shard, &f, commits)
+		stamp, results, err := s.Commit(context.Background(), p.shard, &f, p.numbered(s, commits))
 		p.must(err)
 		return fmt.Sprintf("%+v, seq %d, in %d", results, stamp.Seq, stamp.In)
 	})
+}
+
+// numbered gives drops the numbers that a store has for their places, by what the parcels say: each store has
+// numbers of its own, and an order of its own within a call.
+func (p *pair) numbered(s cellStore, commits []store.Commit) []store.Commit {
+	box, err := s.Parcels(context.Background(), p.shard, store.OutBox, 0, 1000)
+	p.must(err)
+	slices.SortStableFunc(box, func(a, b store.Parcel) int { return cmp.Compare(content(&a), content(&b)) })
+	all := slices.Clone(commits)
+	for i := range all {
+		var drop []int64
+		for _, place := range all[i].Drop {
+			number := int64(1) << 52 // nobody's
+			if int(place) < len(box) {
+				number = box[place].Number
+			}
+			drop = append(drop, number)
+		}
+		all[i].Drop = drop
+	}
+	return all
 }
 
 func (p *pair) hold(t *rapid.T) {
@@ -258,12 +280,16 @@ func (p *pair) compare(_ *rapid.T) {
 // contents tells parcels without their times, in an order that is not that of one call.
 func contents(parcels []store.Parcel) []string {
 	all := make([]string, len(parcels))
-	for i, p := range parcels {
-		all[i] = fmt.Sprintf("%s %s %s", p.To, p.Topic, p.Body)
-		if e := p.Ended; e != nil {
-			all[i] = fmt.Sprintf("%s %s %v %v attempt %d worker %s error %q result %q started %t", p.To, e.ID, e.Kind, e.Reason, e.Attempt, e.Worker, e.Error, e.Result, e.Started != 0)
-		}
+	for i := range parcels {
+		all[i] = content(&parcels[i])
 	}
 	slices.SortFunc(all, cmp.Compare[string])
 	return all
+}
+
+func content(p *store.Parcel) string {
+	if e := p.Ended; e != nil {
+		return fmt.Sprintf("%s %s %v %v attempt %d worker %s error %q result %q started %t", p.To, e.ID, e.Kind, e.Reason, e.Attempt, e.Worker, e.Error, e.Result, e.Started != 0)
+	}
+	return fmt.Sprintf("%s %s %s", p.To, p.Topic, p.Body)
 }

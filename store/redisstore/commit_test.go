@@ -260,14 +260,13 @@ func TestLargestCommit(t *testing.T) {
 	s := claim(t, open(t, server.URL()))
 	const most = store.MaxPieces
 	tasks := newTasks(most, 1)
-	var adds, puts, drops, send, removes store.Commit
+	var adds, puts, send, removes store.Commit
 	for i, task := range tasks {
 		task.Tells, task.Traits = "sa", &store.Traits{Priority: 3, OrderingKey: fmt.Sprint(i)}
 		task.Indexed, task.Attributes = store.NewIndexSet("name"), []store.Attribute{{Key: "name", Value: "x"}}
 		adds.Adds = append(adds.Adds, task)
 		puts.Puts = append(puts.Puts, store.Put{Cell: listedCell(store.CellID(fmt.Sprint("s", i)), "x")})
 		send.Send = append(send.Send, store.Parcel{To: "sa", Topic: "other"})
-		drops.Drop = append(drops.Drop, int64(i+1))
 		removes.Removes = append(removes.Removes, store.Remove{ID: task.ID, Untried: true})
 	}
 	s.commit(t, store.OK, adds)
@@ -284,9 +283,10 @@ func TestLargestCommit(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []store.Commit{removes, puts, send, drops} {
+	for _, c := range []store.Commit{removes, puts, send} {
 		s.commit(t, store.OK, c)
 	}
+	s.commit(t, store.OK, store.Commit{Drop: s.numbers(t, most)})
 	stats, err := s.Stats(t.Context(), []store.Shard{s.shard})
 	if err != nil || stats[0].Cells != most || stats[0].Parcels != 3*most || stats[0].Pending != 0 {
 		t.Errorf("stats are %+v, %v", stats, err)
@@ -354,5 +354,37 @@ func TestCellsThatCannotBeStoredAreRefused(t *testing.T) {
 	}
 	if cells, err := s.Cells(t.Context(), s.shard, []store.CellID{""}); err != nil || cells[0].Version != 0 {
 		t.Errorf("a cell without an id: %v, %v", cells, err)
+	}
+}
+
+// numbers are those of the out-box, in order, at most so many.
+func (s shardOf) numbers(t *testing.T, most int) []int64 {
+	t.Helper()
+	parcels, err := s.Parcels(t.Context(), s.shard, store.OutBox, 0, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]int64, len(parcels))
+	for i := range parcels {
+		all[i] = parcels[i].Number
+	}
+	return all
+}
+
+// TestNumbersOfTheOutBoxAreGivenOnce: other shards, which may be on servers that lost nothing, remember
+// which numbers they got.
+func TestNumbersOfTheOutBoxAreGivenOnce(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	send := store.Commit{Send: []store.Parcel{{To: "sa", Topic: "other", Body: []byte("x")}}}
+	s.commit(t, store.OK, send)
+	was := server.Do(t, "HGET", ownerKey(s.shard), "out")
+	s.commit(t, store.OK, send)
+	lost := s.numbers(t, 10)[1]
+	server.Do(t, "HSET", ownerKey(s.shard), "out", was) // as on a server that did not get the second one
+	server.Do(t, "XDEL", strings.Replace(ownerKey(s.shard), ":owner", ":out", 1), fmt.Sprint(lost, "-0"))
+	s.commit(t, store.OK, send)
+	if all := s.numbers(t, 10); len(all) != 2 || all[1] <= lost {
+		t.Errorf("the out-box has %d, and %d was lost", all, lost)
 	}
 }

@@ -310,20 +310,23 @@ if puts > 0 then
   if #listed > 0 then redis.call('ZADD', LISTS, unpack(listed)) end
 end
 
--- Boxes.
+-- Boxes. What other shards count by, see courier, must not be given twice: a server that was set back
+-- has an earlier number, and a later time.
 piece = piece + adds
+local out -- the number that the out-box got last, when it got one
 for i = 1, sends do
   if not bad[commit_of(piece + i)] then
     local parcel = ARGV[send_at + i - 1]
     if byte(parcel) == 49 then
       add_parcel(sub(parcel, 2))
     else
-      local last = redis.call('HINCRBY', OWNER, 'out', 1)
-      redis.call('XADD', OUT, string.format('%.0f-0', last), 'p', pack('>i8I4', now, 1) .. sub(parcel, 2))
+      out = math.max((out or tonumber(redis.call('HGET', OWNER, 'out') or 0)) + 1, us)
+      redis.call('XADD', OUT, string.format('%.0f-0', out), 'p', pack('>i8I4', now, 1) .. sub(parcel, 2))
     end
   end
 end
 post()
+if out then redis.call('HSET', OWNER, 'out', string.format('%.0f', out)) end
 piece = piece + sends
 local taken = 0
 for i = 1, takes do
