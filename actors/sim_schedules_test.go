@@ -435,7 +435,9 @@ func (st simCells) Cells(ctx context.Context, sh store.Shard, ids []store.CellID
 	})
 }
 
-func (st simCells) Server(ctx context.Context, sh store.Shard) uint64 { return st.s.mem.Server(ctx, sh) }
+func (st simCells) Server(ctx context.Context, sh store.Shard) uint64 {
+	return st.s.mem.Server(ctx, sh)
+}
 
 func (st simCells) Wakes(ctx context.Context, sh store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {
 	return askAll(ctx, st.simStore, "wakes", sh, false, func(m *memstore.Store) (store.Stamp, []store.Wake, error) { return m.Wakes(simContext, sh, q) })
