@@ -3,7 +3,6 @@ package cells
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/workflow"
@@ -31,13 +30,13 @@ func (l *look) sendHome(ctx context.Context) error {
 }
 
 func (l *look) sendEnds(ctx context.Context, ends []store.Parcel) error {
-	tally, last, err := (mover{l}).tally(ctx, l.ID, homewards)
+	t, err := (mover{l}).tally(ctx, l.ID, homewards)
 	if err != nil {
 		return err
 	}
-	c := store.Commit{Puts: []store.Put{tally}, Take: l.Progress.Taken} // see stepFlow
+	c := store.Commit{Take: l.Progress.Taken} // see stepFlow
 	for i := range ends {
-		if ends[i].Number <= last {
+		if ends[i].Number <= t.last {
 			continue
 		}
 		p, ok, err := workflow.Home(&ends[i])
@@ -48,11 +47,12 @@ func (l *look) sendEnds(ctx context.Context, ends []store.Parcel) error {
 			continue
 		}
 		c.Send = append(c.Send, p)
-		c.Puts[0].Body = strconv.AppendInt(nil, ends[i].Number, 10)
+		t.count(ends[i].Number)
 	}
 	if len(c.Send) == 0 {
 		return nil
 	}
+	c.Puts = []store.Put{t.put}
 	_, results, err := l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{c})
 	if err == nil && results[0].Status != store.OK && !schedule.Landed(&c, &results[0]) {
 		err = store.ErrUnavailable // another owner was quicker: the next look knows

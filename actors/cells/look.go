@@ -39,8 +39,9 @@ type look struct {
 	waits   map[store.CellID]bool // those whose cells have not taken them
 	gone    map[store.CellID]bool // parcels are for cells that are not there
 	refused bool
-	changed bool // some cell was
-	tallies map[store.Shard]int64
+	changed bool                   // some cell was
+	tallies map[store.Shard]*tally // of other shards, as far as they were read
+	handed  int64                  // number of the last parcel of the out-box that was looked at
 	out     Outcome
 }
 
@@ -102,12 +103,20 @@ func (l *look) readParcels(ctx context.Context) (err error) {
 	l.more = len(l.parcels) == parcelBatch
 	cells := make(map[store.CellID]bool)
 	for i := range l.parcels {
-		if cells[l.parcels[i].To] = true; len(cells) > batch {
+		if cells[l.parcels[i].To] = true; len(cells) > l.batch() {
 			l.parcels, l.behind, l.more = l.parcels[:i], l.parcels[i:], true
 			break
 		}
 	}
 	return nil
+}
+
+// batch is for how many cells a look takes on parcels: for more of them where most of the cells are gone.
+func (l *look) batch() int {
+	if l.former() {
+		return moveBatch
+	}
+	return batch
 }
 
 func (l *look) readCells(ctx context.Context) error {

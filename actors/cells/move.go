@@ -3,19 +3,13 @@ package cells
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/ddq-io/ddq/actors/schedule"
-	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/store"
 )
 
-// forwards is the cell of a shard that remembers up to which number it has sent parcels on.
-const forwards = store.CellID("tin")
-
-// tallyPrefix is how the cells are called that remember what came from a shard.
-const tallyPrefix = "tfrom/"
+// moveBatch is how many schedules a look sends off at most: about as many as one commit has room for.
+const moveBatch = 1000
 
 // former reports whether the shard is of before a reshard: its schedules are to be in others.
 func (l *look) former() bool { return Former(l.Topic, l.ID.N) }
@@ -27,29 +21,82 @@ func Former(t *store.Topic, n int) bool { return n < t.Active().First }
 // mover is what a look does about shards of before a reshard, and of what was told to them.
 type mover struct{ *look }
 
-// move brings schedules, and what is told to them, to where they lie now: it sends the cells
-// that are there, hands on what is in the out-box, and forgets what nobody needs any more.
+// move brings schedules, and what is told to them, to where they lie now. What is in the out-box is
+// handed on first: ends of runs are there. Then schedules are sent off, and arrive within the same
+// look: one stands still for no longer than that.
 func (l mover) move(ctx context.Context) error {
-	left, err := l.handOn(ctx)
-	if err != nil || left {
-		l.out.Again = l.out.Again || left
+	more, err := l.handOn(ctx)
+	if err != nil || more {
+		l.out.Again = l.out.Again || more
 		return err
 	}
-	cells, next, err := l.Store.CellPage(ctx, l.ID, store.CellSchedule, "", batch)
+	cells, err := l.leaving(ctx)
 	if err != nil {
 		return err
 	}
-	if len(cells) == 0 && next == "" {
+	if len(cells) == 0 {
 		return l.tidy(ctx)
 	}
 	l.looks = nil
 	for _, c := range cells {
-		if c.List != schedule.CorruptList {
+		if c.List != schedule.CorruptList && !l.waits[c.ID] { // what it has not taken yet would be lost
 			l.looks = append(l.looks, schedule.Look{Cell: c, Topic: l.Topic})
 		}
 	}
-	l.out.Again = l.out.Again || len(l.looks) > 0
-	return l.sendAll(ctx)
+	if len(l.looks) == 0 {
+		return nil
+	}
+	l.out.Again = true
+	if err := l.sendAll(ctx); err != nil {
+		return err
+	}
+	_, err = l.handOn(ctx)
+	return err
+}
+
+// leaving returns the schedules that are sent off next: those that wake first, and then any. It returns
+// none when none is there.
+func (l mover) leaving(ctx context.Context) ([]store.Cell, error) {
+	cells, full, err := l.wakeFirst(ctx)
+	if err != nil || full || len(cells) > moveBatch/2 {
+		return cells, err
+	}
+	there := make(map[store.CellID]bool, len(cells))
+	for i := range cells {
+		there[cells[i].ID] = true
+	}
+	for cursor := ""; ; {
+		page, next, err := l.Store.CellPage(ctx, l.ID, store.CellSchedule, cursor, moveBatch)
+		if err != nil {
+			return nil, err
+		}
+		page = slices.DeleteFunc(page, func(c store.Cell) bool { return there[c.ID] })
+		if cells = append(cells, page...); len(cells) > 0 || next == "" {
+			return cells, nil
+		}
+		cursor = next
+	}
+}
+
+// wakeFirst returns the schedules among the cells that wake first. full: these are as many bytes as one
+// read gives.
+func (l mover) wakeFirst(ctx context.Context) (cells []store.Cell, full bool, err error) {
+	_, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{To: store.MaxDue, Limit: moveBatch})
+	if err != nil {
+		return nil, false, err
+	}
+	var ids []store.CellID
+	for _, w := range wakes {
+		if w.ID.Kind() == store.CellSchedule {
+			ids = append(ids, w.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, false, nil
+	}
+	cells, err = l.Store.Cells(ctx, l.ID, ids)
+	full = len(cells) < len(ids)
+	return slices.DeleteFunc(cells, func(c store.Cell) bool { return c.Version == 0 }), full, err
 }
 
 // sendAll sends schedules. Those that change meanwhile are read again.
@@ -90,195 +137,4 @@ func (l mover) sendAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// forward sends on what is told to schedules that are not here any more, each once.
-func (l mover) forward(ctx context.Context, parcels []store.Parcel) error {
-	tally, last, err := l.tally(ctx, l.ID, forwards)
-	if err != nil {
-		return err
-	}
-	c := store.Commit{Puts: []store.Put{tally}}
-	for i := range parcels {
-		if p := &parcels[i]; p.Number > last {
-			c.Send = append(c.Send, schedule.Forward(p, l.ID.Topic))
-			c.Puts[0].Body = strconv.AppendInt(nil, p.Number, 10)
-		}
-	}
-	if len(c.Send) == 0 {
-		return nil
-	}
-	_, results, err := l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{c})
-	if err == nil && results[0].Status != store.OK && !schedule.Landed(&c, &results[0]) {
-		err = store.ErrUnavailable // another owner was quicker: the next look knows
-	}
-	return err
-}
-
-// handOn delivers parcels of the out-box, in order of their numbers for each shard that they
-// go to, and reports whether there are more. A shard remembers in a cell, the tally, what it
-// got of this one: so each arrives once, however often it is sent.
-func (l mover) handOn(ctx context.Context) (more bool, err error) {
-	parcels, err := l.outgoing(ctx)
-	if err != nil || len(parcels) == 0 {
-		return false, err
-	}
-	byShard := make(map[store.Shard][]store.Parcel)
-	var order []store.Shard
-	var arrived []int64
-	for _, p := range parcels {
-		to, there, err := l.destination(ctx, &p)
-		if err != nil {
-			return false, err
-		}
-		if there {
-			arrived = append(arrived, p.Number)
-			continue
-		}
-		if byShard[to] == nil {
-			order = append(order, to)
-		}
-		byShard[to] = append(byShard[to], p)
-	}
-	for _, to := range order {
-		numbers, err := l.deliver(ctx, to, byShard[to])
-		if err != nil {
-			return false, err
-		}
-		arrived = append(arrived, numbers...)
-	}
-	if len(arrived) == 0 {
-		return false, nil
-	}
-	_, _, err = l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{{Drop: arrived}})
-	return true, err
-}
-
-// outgoing returns the first parcels of the out-box that are for schedules. The others are the
-// courier's.
-func (l mover) outgoing(ctx context.Context) (found []store.Parcel, err error) {
-	for after := int64(0); len(found) == 0; {
-		page, err := l.Store.Parcels(ctx, l.ID, store.OutBox, after, batch)
-		if err != nil || len(page) == 0 {
-			return nil, err
-		}
-		after = page[len(page)-1].Number
-		found = slices.DeleteFunc(page, func(p store.Parcel) bool { return sent.Crosses(&p) })
-	}
-	return found, nil
-}
-
-// tallyOf is the cell in which other shards remember what they got of this one.
-func (l mover) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.ID.N)) }
-
-// destination is the shard that a parcel goes to. It has arrived if that shard has it, or one
-// that the parcel went to before there were newer ones.
-func (l mover) destination(ctx context.Context, p *store.Parcel) (to store.Shard, there bool, err error) {
-	shards := schedule.Shards(l.Topic, p.To.Key())
-	for _, s := range shards {
-		if s.N <= l.ID.N { // older ones are not asked
-			break
-		}
-		last, known := l.tallies[s]
-		if !known {
-			if _, last, err = l.tally(ctx, s, l.tallyOf()); err != nil {
-				return to, false, err
-			}
-			if l.tallies == nil {
-				l.tallies = make(map[store.Shard]int64)
-			}
-			l.tallies[s] = last
-		}
-		if last >= p.Number {
-			return to, true, nil
-		}
-	}
-	return shards[0], false, nil
-}
-
-// deliver puts parcels into the in-box of another shard.
-func (l mover) deliver(ctx context.Context, to store.Shard, parcels []store.Parcel) (numbers []int64, err error) {
-	tally, last, err := l.tally(ctx, to, l.tallyOf())
-	if err != nil {
-		return nil, err
-	}
-	c := store.Commit{Puts: []store.Put{tally}}
-	for _, p := range parcels {
-		numbers = append(numbers, p.Number)
-		if p.Number > last {
-			c.Send = append(c.Send, store.Parcel{To: p.To, Body: p.Body})
-			c.Puts[0].Body = strconv.AppendInt(nil, p.Number, 10)
-		}
-	}
-	if len(c.Send) == 0 {
-		return numbers, nil
-	}
-	_, results, err := l.commitAll(ctx, to, nil, []store.Commit{c})
-	if err != nil {
-		return nil, err
-	}
-	if r := &results[0]; r.Status != store.OK && !schedule.Landed(&c, r) {
-		return nil, store.ErrUnavailable // a former owner of this shard was quicker: the next look knows
-	}
-	l.out.Told = append(l.out.Told, to)
-	return numbers, nil
-}
-
-// tally reads a cell that remembers a number, and returns how it is changed.
-func (l mover) tally(ctx context.Context, s store.Shard, id store.CellID) (put store.Put, last int64, err error) {
-	cells, err := l.Store.Cells(ctx, s, []store.CellID{id})
-	if err != nil {
-		return put, 0, err
-	}
-	if cells[0].Version != 0 {
-		if last, err = strconv.ParseInt(string(cells[0].Body), 10, 64); err != nil {
-			return put, 0, err
-		}
-	}
-	return store.Put{Cell: store.Cell{ID: id}, If: cells[0].Version}, last, nil
-}
-
-// tidy deletes the tallies of a shard that has nothing else, once those that they are of are
-// gone, or have nothing left of what they count. A shard without cells and tasks is retired.
-func (l mover) tidy(ctx context.Context) error {
-	if l.out.Progress.Heard > l.out.Progress.Taken || l.out.Again {
-		return nil
-	}
-	cells, _, err := l.Store.CellPage(ctx, l.ID, store.CellTally, "", batch)
-	if err != nil {
-		return err
-	}
-	var commits []store.Commit
-	for _, c := range cells {
-		source, of := strings.CutPrefix(string(c.ID), tallyPrefix)
-		n, err := strconv.Atoi(source)
-		over := c.ID == forwards || c.ID == homewards || of && err == nil && !hasShard(l.Topic, n)
-		if from, crosses := sent.From(c.ID); crosses {
-			if over, err = l.isPast(ctx, from, c.Body); err != nil {
-				return err
-			}
-		}
-		if over {
-			commits = append(commits, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: c.ID}, If: c.Version}}})
-		}
-	}
-	if len(commits) == 0 {
-		return nil
-	}
-	_, _, err = l.commitAll(ctx, l.ID, &l.Fence, commits)
-	return err
-}
-
-// isPast reports whether a shard has no parcel left that a tally of it says was taken.
-func (l mover) isPast(ctx context.Context, from store.Shard, tally []byte) (bool, error) {
-	last, err := strconv.ParseInt(string(tally), 10, 64)
-	if err != nil {
-		return false, err
-	}
-	first, err := l.Store.Parcels(ctx, from, store.OutBox, 0, 1)
-	return err == nil && (len(first) == 0 || first[0].Number > last), err
-}
-
-func hasShard(t *store.Topic, n int) bool {
-	return slices.ContainsFunc(t.Spans(), func(s store.Span) bool { return n >= s.First && n < s.First+s.Shards })
 }

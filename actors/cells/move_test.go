@@ -1,0 +1,150 @@
+package cells
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// reshard gives the topic one other shard, behind the one that is looked at.
+func (r *lookRig) reshard() store.Shard {
+	r.topic = &store.Topic{
+		Name: "mail", MaxPayload: 1 << 20, First: 1, Shards: 1, Former: [store.MaxFormer]store.Span{{Shards: 1}},
+	}
+	return store.Shard{Topic: "mail", N: 1}
+}
+
+// ownerOf is a rig for another shard of the topic, as the topic is now.
+func (r *lookRig) ownerOf(s store.Shard) *lookRig {
+	r.Helper()
+	session := store.Session{Node: "other", Start: store.NewToken(), TTL: 24 * time.Hour, Begin: true}
+	_, err := r.db.RenewSession(r.Context(), session)
+	if err != nil {
+		r.Fatal(err)
+	}
+	other := *r
+	if _, other.fence, err = r.db.Claim(r.Context(), s, session); err != nil {
+		r.Fatal(err)
+	}
+	shard := r.Shard
+	shard.ID = s
+	other.Looker, other.progress = NewLooker(shard), Progress{}
+	return &other
+}
+
+// arrived are the cells for which parcels lie in the in-box of another shard, each as often as they do.
+func (r *lookRig) arrived(s store.Shard) (to []store.CellID) {
+	r.Helper()
+	for after := int64(0); ; {
+		parcels, err := r.db.Parcels(r.Context(), s, store.InBox, after, 1000)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if len(parcels) == 0 {
+			return to
+		}
+		for i := range parcels {
+			to, after = append(to, parcels[i].To), parcels[i].Number
+		}
+	}
+}
+
+// daily puts schedules that wake in a day.
+func (r *lookRig) daily(n int) {
+	for i := range n {
+		r.putWith(fmt.Sprint("daily-", i), func(s *schedule.Spec) { s.Timetable = timetable.Spec{Entries: []timetable.Entry{{Every: 24 * time.Hour}}} })
+	}
+}
+
+// TestAScheduleThatWakesSoonMovesFirst: behind thousands that wake in a day it would stand still for
+// as long as they move.
+func TestAScheduleThatWakesSoonMovesFirst(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.daily(2 * moveBatch)
+		r.put("soon")
+		to := r.reshard()
+		r.mustLook()
+		if got := r.arrived(to); !slices.Contains(got, schedule.CellID("soon")) {
+			t.Errorf("after one look %d schedules have arrived, and the one that wakes soon is none of them", len(got))
+		}
+	})
+}
+
+// TestAnEndOvertakesThoseThatMove: a run that began before a reshard has ended for its schedule as soon
+// as the former shard is looked at.
+func TestAnEndOvertakesThoseThatMove(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.daily(3 * moveBatch)
+		r.put("soon")
+		time.Sleep(time.Minute)
+		made := runs(r.mustLook())
+		to := r.reshard()
+		for range 2 {
+			r.mustLook()
+		}
+		before := count(r.arrived(to), schedule.CellID("soon"))
+		r.ack(made[0])
+		r.mustLook()
+		if got := count(r.arrived(to), schedule.CellID("soon")); before == 0 || got != before+1 {
+			t.Errorf("%d parcels have arrived for the schedule, and %d with the end of its run", before, got)
+		}
+	})
+}
+
+func count(all []store.CellID, id store.CellID) (n int) {
+	for _, to := range all {
+		if to == id {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAScheduleTakesItsEndsBeforeItMoves has more to do with ends than one look commits, and behind them
+// one that is forwarded. None of them is lost.
+func TestAScheduleTakesItsEndsBeforeItMoves(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		const large = 10
+		r.put("moved")
+		for i := range large {
+			r.putWith(fmt.Sprint("large-", i), func(s *schedule.Spec) { s.Template.Task.Payload = make([]byte, 300<<10) })
+		}
+		time.Sleep(time.Minute)
+		ends := make(map[string]string)
+		for range large {
+			r.mustLook()
+		}
+		for i := range large {
+			s := r.schedule(fmt.Sprint("large-", i))
+			ends[s.Name] = s.ID(s.Open[0].Occurrence)
+		}
+		moved := r.schedule("moved")
+		r.commit(store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: schedule.CellID("moved")}, If: store.AnyVersion}}}) // it was the first to go
+		for _, id := range ends {
+			r.ack(id)
+		}
+		r.ack(moved.ID(moved.Open[0].Occurrence))
+		time.Sleep(time.Minute) // with an end the next run is made
+		to := r.reshard()
+		for range 10 {
+			r.mustLook()
+		}
+		if n := count(r.arrived(to), schedule.CellID("moved")); n != 1 {
+			t.Errorf("%d ends were forwarded for a schedule that has moved", n)
+		}
+		there := r.ownerOf(to)
+		for range 10 {
+			there.mustLook()
+		}
+		for name := range ends {
+			if s := there.schedule(name); s.Totals[schedule.Done] != 1 {
+				t.Errorf("%s has moved with totals %v, and the runs %+v", name, s.Totals, s.Open)
+			}
+		}
+	})
+}
