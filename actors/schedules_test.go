@@ -368,6 +368,36 @@ func TestAUserKnowsWhichRunsHaveEnded(t *testing.T) {
 	})
 }
 
+// TestAUserKnowsWhichRunsOfBeforeAReshardHaveEnded does the same when the schedule has moved, and the shard
+// that it came from has not sent the end on.
+func TestAUserKnowsWhichRunsOfBeforeAReshardHaveEnded(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		owner, other, w := besideOwner(t, f, everySpec(time.Hour))
+		w.last = func(*store.RunOf) time.Duration { return 10 * time.Second }
+		trigger := func(request string) error {
+			_, err := other.Sys.Schedules.Trigger(t.Context(), schedules.Trigger{Topic: "mail", Name: "nightly", Overlap: schedule.Skip, Request: request})
+			return err
+		}
+		if err := trigger("first"); err != nil {
+			t.Fatal(err)
+		}
+		asked := time.Now()
+		f.Reshard(other, "mail", 1)
+		time.Sleep(time.Until(asked.Add(9900 * time.Millisecond)))
+		if err := trigger("meanwhile"); !isRunOpen(err) {
+			t.Errorf("while the run is open: %v", err)
+		}
+		owner.Store.Freeze(true)
+		time.Sleep(200 * time.Millisecond)
+		if err := trigger("second"); err != nil {
+			t.Errorf("after its end: %v", err)
+		}
+		owner.Store.Freeze(false)
+		time.Sleep(time.Second)
+		w.stop()
+	})
+}
+
 // besideOwner makes a topic of one shard with a schedule, whose runs take a second at a worker
 // of the node that does not own the shard.
 func besideOwner(t *testing.T, f *servicetest.Fleet, spec schedule.Spec) (owner, other *servicetest.Node, w *diligent) {

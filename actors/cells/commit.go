@@ -28,6 +28,11 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 		}
 		env := schedule.Env{Now: now, Lead: l.Progress.leadOf(), Refused: l.refused, Place: l.spread, Known: known}
 		k, err := schedule.Keep(look, env)
+		if k.Overlaps {
+			if look.UnderWay = l.underWay(ctx, look.Cell.ID); len(look.UnderWay) > 0 {
+				k, err = schedule.Keep(look, env)
+			}
+		}
 		if len(k.Doubt) > 0 {
 			if look.Lost, err = l.findEnded(ctx, k.Doubt); err != nil {
 				return nil, nil, nil, err

@@ -39,9 +39,11 @@ type look struct {
 	waits   map[store.CellID]bool // those whose cells have not taken them
 	gone    map[store.CellID]bool // parcels are for cells that are not there
 	refused bool
-	changed bool                   // some cell was
-	tallies map[store.Shard]*tally // of other shards, as far as they were read
-	handed  int64                  // number of the last parcel of the out-box that was looked at
+	changed bool                            // some cell was
+	tallies map[store.Shard]*tally          // of other shards, as far as they were read
+	handed  int64                           // number of the last parcel of the out-box that was looked at
+	formers map[store.Shard]bool            // shards of before a reshard whose boxes were read
+	told    map[store.CellID][]store.Parcel // what is in them
 	out     Outcome
 }
 

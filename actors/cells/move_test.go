@@ -57,7 +57,9 @@ func (r *lookRig) arrived(s store.Shard) (to []store.CellID) {
 // daily puts schedules that wake in a day.
 func (r *lookRig) daily(n int) {
 	for i := range n {
-		r.putWith(fmt.Sprint("daily-", i), func(s *schedule.Spec) { s.Timetable = timetable.Spec{Entries: []timetable.Entry{{Every: 24 * time.Hour}}} })
+		r.putWith(fmt.Sprint("daily-", i), func(s *schedule.Spec) {
+			s.Timetable = timetable.Spec{Entries: []timetable.Entry{{Every: 24 * time.Hour}}}
+		})
 	}
 }
 
@@ -92,6 +94,35 @@ func TestAnEndOvertakesThoseThatMove(t *testing.T) {
 		r.mustLook()
 		if got := count(r.arrived(to), schedule.CellID("soon")); before == 0 || got != before+1 {
 			t.Errorf("%d parcels have arrived for the schedule, and %d with the end of its run", before, got)
+		}
+	})
+}
+
+// TestAnEndThatIsOnItsWayCounts: the next occurrence comes when a run has ended, and its former shard has
+// not sent that on.
+func TestAnEndThatIsOnItsWayCounts(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("minutely")
+		time.Sleep(time.Minute)
+		made := runs(r.mustLook())
+		there := r.ownerOf(r.reshard())
+		r.mustLook()
+		there.mustLook()
+		time.Sleep(time.Minute)
+		if out := there.mustLook(); len(runs(out)) != 0 || there.schedule("minutely").Skipped[schedule.Overlapped] != 1 {
+			t.Fatalf("while the run is open the next occurrence makes %v, skipped are %v", runs(out), there.schedule("minutely").Skipped)
+		}
+		r.ack(made[0])
+		time.Sleep(time.Minute)
+		if out := there.mustLook(); len(runs(out)) != 1 {
+			t.Errorf("after its end the next occurrence makes %v, skipped are %v", runs(out), there.schedule("minutely").Skipped)
+		}
+		for range 3 {
+			r.mustLook()
+			there.mustLook()
+		}
+		if s := there.schedule("minutely"); s.Totals[schedule.Done] != 1 || len(s.Open) != 1 {
+			t.Errorf("told once more, it has totals %v and the open runs %+v", s.Totals, s.Open)
 		}
 	})
 }

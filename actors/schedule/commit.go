@@ -82,12 +82,7 @@ func (out *Effects) AskFormer(t *store.Topic, name string, n int) (c store.Commi
 	if len(out.Cancel)+len(out.CancelFlow)+len(out.CancelWalk) == 0 || !place.Resharding(t) {
 		return c, nil
 	}
-	for _, s := range Shards(t, name) {
-		if s.N < n {
-			former = append(former, s)
-		}
-	}
-	return out.asks(), former
+	return out.asks(), Formers(t, name, n)
 }
 
 // begin adds a run to a commit: a task, a walk or a workflow.

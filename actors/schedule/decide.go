@@ -202,6 +202,7 @@ func (p *step) take(o Occurrence, overlap Overlap) {
 		p.make(o)
 		return
 	}
+	p.out.Overlaps = true
 	switch overlap {
 	case Skip:
 		p.skip(o, Overlapped)

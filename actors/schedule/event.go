@@ -99,6 +99,7 @@ type Effects struct {
 	Wake       store.Millis // 0: only an event wakes it
 	Gone       bool         // the cell is deleted
 	Paused     bool         // because of failures
+	Overlaps   bool         // an occurrence was decided against, or put off, because of a run that is open
 	Doubt      []string     // runs that have been open for so long that their tasks are to be looked at
 
 	RunOpen string // a trigger was refused because of this run

@@ -20,6 +20,9 @@ type Look struct {
 	// looked at.
 	Lost []Ended
 
+	// What is told to it and is on its way from shards of before a reshard.
+	UnderWay []store.Parcel
+
 	// What commits of this look failed for.
 	Begun []string // runs that were to be taken back, and are not pending any more, or were tried
 	Alien []string // ids of runs under which there are tasks or workflows that the schedule did not make
@@ -85,6 +88,7 @@ func (l *Look) events(s *Schedule) (events []Event) {
 			}
 		}
 	}
+	events = append(events, s.EndsOf(l.UnderWay)...)
 	for _, e := range l.Lost {
 		events = append(events, e)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/actors/schedule/access"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -99,12 +100,17 @@ func (s *Schedules) changed(ctx context.Context, at *located) (bool, *problem.Er
 // toldPage is how many parcels are read at a time.
 const toldPage = 256
 
-// told returns what lies in the in-box for a schedule with open runs, and how far that goes.
-// Which of them have ended decides what becomes of occurrences, and of a trigger.
+// told returns what lies in the in-box for a schedule with open runs, and how far that goes, and what is
+// on its way there from shards of before a reshard. Which of them have ended decides what becomes of
+// occurrences, and of a trigger.
 func (s *Schedules) told(ctx context.Context, at *located) (events []schedule.Event, taken int64, _ *problem.Error) {
 	taken = at.Taken
 	if len(at.Open) == 0 {
 		return nil, taken, nil
+	}
+	underWay, e := s.underWay(ctx, at)
+	if e != nil {
+		return nil, 0, e
 	}
 	for after, more := at.Taken, true; more; {
 		parcels, err := s.cells.Parcels(ctx, at.shard.For(at.topic.Life), store.InBox, after, toldPage)
@@ -123,7 +129,19 @@ func (s *Schedules) told(ctx context.Context, at *located) (events []schedule.Ev
 		}
 		more = len(parcels) == toldPage
 	}
-	return events, taken, nil
+	return append(events, at.EndsOf(underWay)...), taken, nil
+}
+
+// underWay returns what is told to a schedule and was on its way from shards of before a reshard.
+func (s *Schedules) underWay(ctx context.Context, at *located) (all []store.Parcel, _ *problem.Error) {
+	for _, former := range schedule.Formers(at.topic, at.Name, at.shard.N) {
+		parcels, err := access.UnderWay(ctx, s.cells, former, at.shard, at.Taken, func(p *store.Parcel) bool { return p.To == at.cell.ID })
+		if err != nil {
+			return nil, problem.FromStore(err)
+		}
+		all = append(all, parcels...)
+	}
+	return all, nil
 }
 
 var errUnexpected = errors.New("a commit has an outcome that none of a schedule has")

@@ -1,0 +1,2 @@
+// Package access reads what the store has for schedules besides their cells. Any node may.
+package access
