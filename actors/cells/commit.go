@@ -6,6 +6,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // step returns what becomes of each cell for which something does.
@@ -70,6 +71,9 @@ func commitSize(c *store.Commit) int {
 // and that was not told, is repaired.
 func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, error) {
 	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
+	if err == nil {
+		err = l.findFormer(ctx, found)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +83,23 @@ func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, e
 		l.Log.Warn("ends of runs were not told", "topic", l.ID.Topic, "shard", l.ID.N, "count", len(lost))
 	}
 	return lost, nil
+}
+
+// findFormer looks for tasks that are not here in shards of before a reshard, where they may have begun.
+func (l *look) findFormer(ctx context.Context, found []store.Snapshot) error {
+	for i := range found {
+		for _, s := range place.Candidates(l.Topic, found[i].ID) {
+			if s.N >= l.ID.N || found[i].State != store.StateUnknown {
+				continue
+			}
+			_, there, err := l.Tasks.Get(ctx, s, []string{found[i].ID})
+			if err != nil {
+				return err
+			}
+			found[i] = there[0]
+		}
+	}
+	return nil
 }
 
 // noteGone records that a cell is gone: what was told to it is dropped.

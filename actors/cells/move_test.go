@@ -127,6 +127,24 @@ func TestAnEndThatIsOnItsWayCounts(t *testing.T) {
 	})
 }
 
+// TestARunOfBeforeAReshardIsOpenUntilItEnds: tasks of runs that have been open for an hour are looked at,
+// where they are.
+func TestARunOfBeforeAReshardIsOpenUntilItEnds(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("minutely")
+		time.Sleep(time.Minute)
+		r.mustLook()
+		there := r.ownerOf(r.reshard())
+		r.mustLook()
+		there.mustLook()
+		time.Sleep(2 * time.Hour)
+		there.mustLook()
+		if s := there.schedule("minutely"); len(s.Open) != 1 || s.Totals[schedule.Removed] != 0 {
+			t.Errorf("its run waits in the former shard, and it has totals %v and the open runs %+v", s.Totals, s.Open)
+		}
+	})
+}
+
 func count(all []store.CellID, id store.CellID) (n int) {
 	for _, to := range all {
 		if to == id {
