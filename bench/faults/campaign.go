@@ -199,6 +199,8 @@ func (c *campaign) complete() (err error) {
 		return errors.New("--rate must be above 0, and 20000 at most")
 	case c.Crowd < 1 || c.Crowd > 100_000:
 		return errors.New("--crowd must be between 1 and 100000")
+	case c.Recipients < 1 || c.Recipients > 100_000:
+		return errors.New("--recipients must be between 1 and 100000")
 	case c.Work <= 0:
 		return errors.New("--work must be above 0")
 	}

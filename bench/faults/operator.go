@@ -63,13 +63,22 @@ func (o operator) operate(ctx context.Context) error {
 	return errors.Join(err, c.Close())
 }
 
-// reshard gives the topics of schedules and workflows other shards, to which they move. Where
-// that fails they stay, which is nobody's loss, and is said.
+// reshard gives the topics of schedules and workflows other shards, to which they move, and asks for as
+// long as tasks are sent. Where that fails they stay, which is nobody's loss, and is said.
 func (o operator) reshard(ctx context.Context, c *client.Client) {
-	shards := 3 + int(o.seed%4)
 	for _, name := range []string{plan.Scheduled, plan.Spread, plan.Flowed} {
-		if _, err := c.ReshardTopic(ctx, name, shards); err != nil {
+		if err := o.reshardTopic(ctx, c, name); err != nil {
 			fmt.Fprintf(o.log, "%s: topic %s keeps its shards: %v\n", o.fault.Name, name, err)
+		}
+	}
+}
+
+func (o operator) reshardTopic(ctx context.Context, c *client.Client, name string) error {
+	for {
+		_, err := c.ReshardTopic(ctx, name, 3+int(o.seed%4))
+		again := errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrUnknown)
+		if !again || time.Since(o.start) > o.span || o.sleep(ctx, askAgain) != nil {
+			return err
 		}
 	}
 }

@@ -28,9 +28,9 @@ type Options struct {
 	// UndoneWorkflows plays workflows also where the fault may undo what was answered. What such
 	// rounds tell of them is not all explained yet.
 	UndoneWorkflows bool
-	// Reshard gives the topics of schedules, audiences and workflows other shards in the middle. What
-	// such rounds tell of runs that are open then is not all explained yet.
-	Reshard bool
+	// Reshard gives the topics of schedules, audiences and workflows other shards in the middle.
+	Reshard    bool
+	Recipients int // of the audience
 	// Ledger is the directory in which each round leaves its ledgers in a directory
 	// of its own; empty keeps those of rounds that failed only.
 	Ledger string
@@ -52,7 +52,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 			system: stand.Config{Store: o.Store, Nodes: max(o.Nodes, f.Nodes), Network: f.Network},
 			mix:    plan.UsualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
 			concurrency: 32, work: o.Work, maxRetries: 4, shards: 8,
-			schedules: 60, recipients: plan.AudienceSize(), workflows: 48, crowd: o.Crowd, reshard: o.Reshard,
+			schedules: 60, recipients: o.Recipients, workflows: 48, crowd: o.Crowd, reshard: o.Reshard,
 		},
 	}
 	if len(f.Allow) > 0 && !o.UndoneWorkflows {
