@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/meter"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
@@ -53,12 +54,12 @@ func (s *Node) Members() []fleet.Member {
 	return []fleet.Member{{Name: s.cfg.Node, Addr: s.cfg.Addr, State: fleet.MemberActive}}
 }
 
-// Describe says how a member of the fleet fares, this node or another. due: with what comes due soon.
-func (s *Node) Describe(ctx context.Context, of fleet.Member, due bool) (fleet.PeerStatus, error) {
+// Describe says how a member of the fleet fares, this node or another.
+func (s *Node) Describe(ctx context.Context, of fleet.Member, q fleet.StatusQuery) (fleet.PeerStatus, error) {
 	if of.Name == s.cfg.Node {
-		return s.Peer().Describe(ctx, due)
+		return s.Peer().Describe(ctx, q)
 	}
-	return s.rt.Fleet.Peers().Describe(ctx, of, due)
+	return s.rt.Fleet.Peers().Describe(ctx, of, q)
 }
 
 // AllTell refuses what waits for the ends of tasks while a node of a program is in the fleet
@@ -76,6 +77,9 @@ func (s *Node) Peer() *Peer { return &Peer{s.rt, s.topics, s.Started} }
 
 // Metrics are those of the node.
 func (s *Node) Metrics() *metrics.Metrics { return s.rt.Metrics }
+
+// Meter has the pulses of topics, as the node counts them.
+func (s *Node) Meter() *meter.Meter { return s.rt.Meter }
 
 // Log is where the node logs.
 func (s *Node) Log() *slog.Logger { return s.rt.Log }

@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/meter"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
@@ -49,9 +50,10 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt, lives: shardLives{rt}, wakes: wakeTimes{rt: rt}}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
-	rt.Store = metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels)
+	rt.Meter = meter.New(rt.Clock.Millis)
+	rt.Store = rt.Meter.Store(metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels))
 	if cells, keeps := st.(store.Cells); keeps {
-		rt.Cells = metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels)
+		rt.Cells = rt.Meter.Cells(metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels))
 	}
 	rt.Calendars, rt.Definitions = runtime.NewCalendars(rt.Cells), runtime.NewDefinitions()
 	failing, _ := st.(failingStore)

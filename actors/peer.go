@@ -90,8 +90,8 @@ func (p *Peer) openFor(at store.Shard, told bool) {
 	})
 }
 
-// Describe says how the node fares. due: with what comes due soon.
-func (p *Peer) Describe(ctx context.Context, due bool) (fleet.PeerStatus, error) {
+// Describe says how the node fares.
+func (p *Peer) Describe(ctx context.Context, q fleet.StatusQuery) (fleet.PeerStatus, error) {
 	if !p.rt.Running.Load() {
 		return fleet.PeerStatus{}, p.rt.Serving()
 	}
@@ -100,13 +100,16 @@ func (p *Peer) Describe(ctx context.Context, due bool) (fleet.PeerStatus, error)
 		Uptime:      time.Since(p.started()),
 		ClockOffset: time.Until(p.rt.Clock.Now()),
 	}
+	if len(q.Pulses) > 0 {
+		status.Pulses, status.PulsesIncomplete = p.rt.Meter.Reports(q.Pulses), p.rt.Meter.Incomplete()
+	}
 	var asked []chan fleet.OwnedShard
 	p.topics.Each(func(ref *Topic) {
 		status.Subscriptions += int(ref.subscriptions.Load())
 		for _, pid := range ref.shards() {
 			reply := make(chan fleet.OwnedShard, 1)
 			asked = append(asked, reply)
-			p.rt.Send(pid, &shard.DescribeShard{Reply: reply, Due: due})
+			p.rt.Send(pid, &shard.DescribeShard{Reply: reply, Due: q.DueSoon})
 		}
 	})
 	for _, reply := range asked {

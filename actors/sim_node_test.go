@@ -353,7 +353,7 @@ func (n *simNode) Keep([]fleet.Member) {} // it keeps nothing
 
 var errSimAway = errors.New("no way there")
 
-func (n *simNode) Describe(context.Context, fleet.Member, bool) (fleet.PeerStatus, error) {
+func (n *simNode) Describe(context.Context, fleet.Member, fleet.StatusQuery) (fleet.PeerStatus, error) {
 	return fleet.PeerStatus{}, errSimAway
 }
 

@@ -71,10 +71,13 @@ func (w *worker) deliver(m *shard.Deliver) {
 	now, latest := primary.Millis(), clock.CeilMillis(primary.Latest())
 	deliveries := make([]subscription.Delivery, len(m.Tasks))
 	tokens := make([]byte, 0, len(m.Tasks)*subscription.TokenSize)
+	if !w.sub.Options.ByNode() { // else the node with the worker sees it
+		w.Meter.Deliver(topic.Name, now, m.Tasks)
+	}
 	for i, h := range m.Tasks {
 		from := len(tokens)
 		tokens = subscription.AppendToken(tokens, m.Shard, h.Token)
-		if !w.sub.Options.ByNode() { // else the node with the worker sees it
+		if !w.sub.Options.ByNode() {
 			w.Metrics.ObserveLateness(h.Task, now)
 		}
 		deliveries[i] = subscription.Delivery{

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/pulse"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -88,8 +89,8 @@ type Peers interface {
 	// Keep says who the other members are. What is kept for nodes that are none,
 	// such as connections, is given up.
 	Keep(others []Member)
-	// Describe asks a node how it fares. due: with what comes due soon.
-	Describe(ctx context.Context, to Member, due bool) (PeerStatus, error)
+	// Describe asks a node how it fares.
+	Describe(ctx context.Context, to Member, q StatusQuery) (PeerStatus, error)
 	// Workers asks a node for workers that are connected to it.
 	Workers(ctx context.Context, to Member, q WorkersQuery) ([]Worker, error)
 	// Drain makes a node give up its shards, or take shards again.
@@ -183,6 +184,12 @@ type EndedHold struct {
 	Token store.Token
 }
 
+// StatusQuery asks a node how it fares.
+type StatusQuery struct {
+	DueSoon bool     // with what comes due soon
+	Pulses  []string // topics of which it says what it did of late
+}
+
 // PeerStatus is how a node fares.
 type PeerStatus struct {
 	Node          string
@@ -190,6 +197,10 @@ type PeerStatus struct {
 	ClockOffset   time.Duration // of the store's clock from the node's
 	Shards        []OwnedShard
 	Subscriptions int
+
+	// Pulses are of the topics that were asked for, where the node did anything within the hour.
+	Pulses           map[string]*pulse.Report
+	PulsesIncomplete bool // it did more, in more topics than it counts
 }
 
 // OwnedShard is a shard as its owner sees it.

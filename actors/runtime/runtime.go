@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/meter"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
@@ -32,6 +33,7 @@ type Runtime struct {
 	Fleet       *fleet.Membership
 	Waiters     *Waiters
 	Metrics     *metrics.Metrics
+	Meter       *meter.Meter
 	Log         *slog.Logger
 	Root        *actor.RootContext
 	Restarts    *engine.RestartStrategy

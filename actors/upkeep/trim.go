@@ -19,6 +19,7 @@ const (
 // nobody needs any more is deleted there, and what is left is counted.
 func (s *Upkeep) Chores(ctx context.Context) {
 	s.node.Clocks().WatchSpread()
+	s.node.Meter().ForgetIdle()
 	topics, err := s.store.ListTopics(ctx)
 	used := s.inUse(topics)
 	if s.chores++; s.chores%tendEvery == 1 {

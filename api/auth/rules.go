@@ -102,6 +102,7 @@ var services = map[string][]Rule{
 		{"ListNodes", 0, Anyone},
 		{"ListShards", Read, Shown},
 		{"GetOverview", Read, Shown},
+		{"WatchOverview", Read, Shown},
 		{"ListWorkers", Read, Shown},
 		{"DrainNode", Admin, Fleet},
 		{"UndrainNode", Admin, Fleet},

@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/api/client/internal/conn"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
+	"github.com/ddq-io/ddq/api/client/overview"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -25,6 +26,7 @@ type Client struct {
 	Audiences
 	Workflows
 	access.Access
+	overview.Overviews
 	Fleet
 
 	*caller
@@ -49,6 +51,7 @@ func New(cc grpc.ClientConnInterface, cfg Config) *Client {
 		Audiences:   Audiences{calls, ddqv1.NewAudienceServiceClient(coded)},
 		Workflows:   Workflows{calls, ddqv1.NewWorkflowServiceClient(coded)},
 		Access:      access.New(calls.do, ddqv1.NewAccessServiceClient(coded)),
+		Overviews:   overview.New(calls.do, admin),
 		Fleet:       Fleet{calls, admin},
 		caller:      calls,
 		conn:        cc,

@@ -2638,7 +2638,9 @@ type GetOverviewRequest struct {
 	// Topics: at most 200; 0 means 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Of this call or of ListTopics.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only this topic when it is set; the page does not count then.
+	Topic         string `protobuf:"bytes,3,opt,name=topic,proto3" json:"topic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2687,6 +2689,118 @@ func (x *GetOverviewRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *GetOverviewRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+type WatchOverviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in GetOverviewRequest.
+	PageSize      int32  `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	Topic         string `protobuf:"bytes,3,opt,name=topic,proto3" json:"topic,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchOverviewRequest) Reset() {
+	*x = WatchOverviewRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchOverviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchOverviewRequest) ProtoMessage() {}
+
+func (x *WatchOverviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchOverviewRequest.ProtoReflect.Descriptor instead.
+func (*WatchOverviewRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *WatchOverviewRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *WatchOverviewRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *WatchOverviewRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+type WatchOverviewResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Overview      *GetOverviewResponse   `protobuf:"bytes,1,opt,name=overview,proto3" json:"overview,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchOverviewResponse) Reset() {
+	*x = WatchOverviewResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchOverviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchOverviewResponse) ProtoMessage() {}
+
+func (x *WatchOverviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchOverviewResponse.ProtoReflect.Descriptor instead.
+func (*WatchOverviewResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *WatchOverviewResponse) GetOverview() *GetOverviewResponse {
+	if x != nil {
+		return x.Overview
+	}
+	return nil
+}
+
 type GetOverviewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node that answers, and what is wrong.
@@ -2700,14 +2814,17 @@ type GetOverviewResponse struct {
 	// By name.
 	Nodes []*Node `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Nodes that did not answer in time: what they have is missing.
-	SilentNodes   []string `protobuf:"bytes,6,rep,name=silent_nodes,json=silentNodes,proto3" json:"silent_nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SilentNodes []string `protobuf:"bytes,6,rep,name=silent_nodes,json=silentNodes,proto3" json:"silent_nodes,omitempty"`
+	// A node had more topics in use within the hour than it counts, 10,000: what it did to the others
+	// is in no pulse.
+	PulsesIncomplete bool `protobuf:"varint,7,opt,name=pulses_incomplete,json=pulsesIncomplete,proto3" json:"pulses_incomplete,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *GetOverviewResponse) Reset() {
 	*x = GetOverviewResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +2836,7 @@ func (x *GetOverviewResponse) String() string {
 func (*GetOverviewResponse) ProtoMessage() {}
 
 func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +2849,7 @@ func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetOverviewResponse) GetServer() *DescribeServerResponse {
@@ -2777,6 +2894,13 @@ func (x *GetOverviewResponse) GetSilentNodes() []string {
 	return nil
 }
 
+func (x *GetOverviewResponse) GetPulsesIncomplete() bool {
+	if x != nil {
+		return x.PulsesIncomplete
+	}
+	return false
+}
+
 // TopicOverview is how a topic fares.
 type TopicOverview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2786,14 +2910,16 @@ type TopicOverview struct {
 	LatenessMs int64 `protobuf:"varint,3,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
 	// Tasks that come due in each of the next seconds, of as many seconds as are known
 	// whole: 60 at most, and fewer when very many tasks are due.
-	Due           []int64 `protobuf:"varint,4,rep,packed,name=due,proto3" json:"due,omitempty"`
+	Due []int64 `protobuf:"varint,4,rep,packed,name=due,proto3" json:"due,omitempty"`
+	// What has happened to its tasks of late; unset when nothing has within the hour.
+	Pulse         *Pulse `protobuf:"bytes,5,opt,name=pulse,proto3" json:"pulse,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopicOverview) Reset() {
 	*x = TopicOverview{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2931,7 @@ func (x *TopicOverview) String() string {
 func (*TopicOverview) ProtoMessage() {}
 
 func (x *TopicOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2944,7 @@ func (x *TopicOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicOverview.ProtoReflect.Descriptor instead.
 func (*TopicOverview) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TopicOverview) GetTopic() *Topic {
@@ -2849,6 +2975,341 @@ func (x *TopicOverview) GetDue() []int64 {
 	return nil
 }
 
+func (x *TopicOverview) GetPulse() *Pulse {
+	if x != nil {
+		return x.Pulse
+	}
+	return nil
+}
+
+// Pulse is what has happened to the tasks of a topic of late, as all nodes counted it. A node that
+// was started anew has forgotten what it did before.
+type Pulse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The last minute, in steps of 5 seconds.
+	Minute *PulseWindow `protobuf:"bytes,1,opt,name=minute,proto3" json:"minute,omitempty"`
+	// The last hour, in steps of a minute.
+	Hour          *PulseWindow `protobuf:"bytes,2,opt,name=hour,proto3" json:"hour,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pulse) Reset() {
+	*x = Pulse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pulse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pulse) ProtoMessage() {}
+
+func (x *Pulse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
+func (*Pulse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Pulse) GetMinute() *PulseWindow {
+	if x != nil {
+		return x.Minute
+	}
+	return nil
+}
+
+func (x *Pulse) GetHour() *PulseWindow {
+	if x != nil {
+		return x.Hour
+	}
+	return nil
+}
+
+// PulseWindow is what has happened in steps that are over. A series has a number for each step, the
+// oldest first, or none when all of them are 0.
+type PulseWindow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first step begins, on the store's clock.
+	FromUnixMs int64 `protobuf:"varint,1,opt,name=from_unix_ms,json=fromUnixMs,proto3" json:"from_unix_ms,omitempty"`
+	StepMs     int64 `protobuf:"varint,2,opt,name=step_ms,json=stepMs,proto3" json:"step_ms,omitempty"`
+	Steps      int32 `protobuf:"varint,3,opt,name=steps,proto3" json:"steps,omitempty"`
+	// Tasks that were stored as new ones.
+	Enqueued []int64 `protobuf:"varint,4,rep,packed,name=enqueued,proto3" json:"enqueued,omitempty"`
+	// Tasks that were handed to workers, each time counted.
+	Delivered []int64 `protobuf:"varint,5,rep,packed,name=delivered,proto3" json:"delivered,omitempty"`
+	Acked     []int64 `protobuf:"varint,6,rep,packed,name=acked,proto3" json:"acked,omitempty"`
+	// Attempts that ended by a nack, or were not settled in time.
+	Failed []int64 `protobuf:"varint,7,rep,packed,name=failed,proto3" json:"failed,omitempty"`
+	// Tasks that became dead letters.
+	Dead []int64 `protobuf:"varint,8,rep,packed,name=dead,proto3" json:"dead,omitempty"`
+	// The greatest lateness of the deliveries of each step.
+	LatestMs      []int64     `protobuf:"varint,9,rep,packed,name=latest_ms,json=latestMs,proto3" json:"latest_ms,omitempty"`
+	PerSecond     *PulseRates `protobuf:"bytes,10,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	Lateness      *Lateness   `protobuf:"bytes,11,opt,name=lateness,proto3" json:"lateness,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PulseWindow) Reset() {
+	*x = PulseWindow{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PulseWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PulseWindow) ProtoMessage() {}
+
+func (x *PulseWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PulseWindow.ProtoReflect.Descriptor instead.
+func (*PulseWindow) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *PulseWindow) GetFromUnixMs() int64 {
+	if x != nil {
+		return x.FromUnixMs
+	}
+	return 0
+}
+
+func (x *PulseWindow) GetStepMs() int64 {
+	if x != nil {
+		return x.StepMs
+	}
+	return 0
+}
+
+func (x *PulseWindow) GetSteps() int32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *PulseWindow) GetEnqueued() []int64 {
+	if x != nil {
+		return x.Enqueued
+	}
+	return nil
+}
+
+func (x *PulseWindow) GetDelivered() []int64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return nil
+}
+
+func (x *PulseWindow) GetAcked() []int64 {
+	if x != nil {
+		return x.Acked
+	}
+	return nil
+}
+
+func (x *PulseWindow) GetFailed() []int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *PulseWindow) GetDead() []int64 {
+	if x != nil {
+		return x.Dead
+	}
+	return nil
+}
+
+func (x *PulseWindow) GetLatestMs() []int64 {
+	if x != nil {
+		return x.LatestMs
+	}
+	return nil
+}
+
+func (x *PulseWindow) GetPerSecond() *PulseRates {
+	if x != nil {
+		return x.PerSecond
+	}
+	return nil
+}
+
+func (x *PulseWindow) GetLateness() *Lateness {
+	if x != nil {
+		return x.Lateness
+	}
+	return nil
+}
+
+// PulseRates are the means of a window, a second.
+type PulseRates struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Enqueued      float64                `protobuf:"fixed64,1,opt,name=enqueued,proto3" json:"enqueued,omitempty"`
+	Delivered     float64                `protobuf:"fixed64,2,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	Acked         float64                `protobuf:"fixed64,3,opt,name=acked,proto3" json:"acked,omitempty"`
+	Failed        float64                `protobuf:"fixed64,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	Dead          float64                `protobuf:"fixed64,5,opt,name=dead,proto3" json:"dead,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PulseRates) Reset() {
+	*x = PulseRates{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PulseRates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PulseRates) ProtoMessage() {}
+
+func (x *PulseRates) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PulseRates.ProtoReflect.Descriptor instead.
+func (*PulseRates) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PulseRates) GetEnqueued() float64 {
+	if x != nil {
+		return x.Enqueued
+	}
+	return 0
+}
+
+func (x *PulseRates) GetDelivered() float64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
+func (x *PulseRates) GetAcked() float64 {
+	if x != nil {
+		return x.Acked
+	}
+	return 0
+}
+
+func (x *PulseRates) GetFailed() float64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *PulseRates) GetDead() float64 {
+	if x != nil {
+		return x.Dead
+	}
+	return 0
+}
+
+// Lateness is by how much deliveries came after their due times: of those of the window, of the present
+// step, and of up to a quarter of the window more. Percentiles are up to 6 % too great.
+type Lateness struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	P50Ms int64                  `protobuf:"varint,1,opt,name=p50_ms,json=p50Ms,proto3" json:"p50_ms,omitempty"`
+	P99Ms int64                  `protobuf:"varint,2,opt,name=p99_ms,json=p99Ms,proto3" json:"p99_ms,omitempty"`
+	// Of the window and the present step.
+	MaxMs         int64 `protobuf:"varint,3,opt,name=max_ms,json=maxMs,proto3" json:"max_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lateness) Reset() {
+	*x = Lateness{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lateness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lateness) ProtoMessage() {}
+
+func (x *Lateness) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lateness.ProtoReflect.Descriptor instead.
+func (*Lateness) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Lateness) GetP50Ms() int64 {
+	if x != nil {
+		return x.P50Ms
+	}
+	return 0
+}
+
+func (x *Lateness) GetP99Ms() int64 {
+	if x != nil {
+		return x.P99Ms
+	}
+	return 0
+}
+
+func (x *Lateness) GetMaxMs() int64 {
+	if x != nil {
+		return x.MaxMs
+	}
+	return 0
+}
+
 type ListWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Every topic when empty.
@@ -2862,7 +3323,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +3335,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +3348,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListWorkersRequest) GetTopic() string {
@@ -2925,7 +3386,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2937,7 +3398,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2950,7 +3411,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*Worker {
@@ -2999,7 +3460,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3472,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3485,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Worker) GetName() string {
@@ -3094,7 +3555,7 @@ type ReshardTopicRequest struct {
 
 func (x *ReshardTopicRequest) Reset() {
 	*x = ReshardTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3567,7 @@ func (x *ReshardTopicRequest) String() string {
 func (*ReshardTopicRequest) ProtoMessage() {}
 
 func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3580,7 @@ func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
 func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReshardTopicRequest) GetName() string {
@@ -3145,7 +3606,7 @@ type ReshardTopicResponse struct {
 
 func (x *ReshardTopicResponse) Reset() {
 	*x = ReshardTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3618,7 @@ func (x *ReshardTopicResponse) String() string {
 func (*ReshardTopicResponse) ProtoMessage() {}
 
 func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3631,7 @@ func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
 func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReshardTopicResponse) GetTopic() *Topic {
@@ -3192,7 +3653,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3204,7 +3665,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3217,7 +3678,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -3243,7 +3704,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3255,7 +3716,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3268,7 +3729,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -3286,7 +3747,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3759,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3772,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 type UndrainNodeRequest struct {
@@ -3323,7 +3784,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3796,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3809,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -3366,7 +3827,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[49]
+	mi := &file_ddq_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3378,7 +3839,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[49]
+	mi := &file_ddq_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3391,7 +3852,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 type PlanRebalanceRequest struct {
@@ -3403,7 +3864,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[50]
+	mi := &file_ddq_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3876,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[50]
+	mi := &file_ddq_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3889,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -3447,7 +3908,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[51]
+	mi := &file_ddq_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3920,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[51]
+	mi := &file_ddq_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3933,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -3496,7 +3957,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[52]
+	mi := &file_ddq_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3508,7 +3969,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[52]
+	mi := &file_ddq_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3521,7 +3982,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -3562,7 +4023,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[53]
+	mi := &file_ddq_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +4035,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[53]
+	mi := &file_ddq_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +4048,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -3612,7 +4073,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[54]
+	mi := &file_ddq_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3624,7 +4085,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[54]
+	mi := &file_ddq_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3637,7 +4098,7 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
@@ -3845,24 +4306,63 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x05depth\x18\x06 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12+\n" +
 	"\x12oldest_due_unix_ms\x18\a \x01(\x03R\x0foldestDueUnixMs\x12%\n" +
 	"\x04load\x18\b \x01(\v2\x11.ddq.v1.OwnedLoadR\x04load\x12\x16\n" +
-	"\x06former\x18\t \x01(\bR\x06former\"P\n" +
+	"\x06former\x18\t \x01(\bR\x06former\"f\n" +
 	"\x12GetOverviewRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\x94\x02\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05topic\x18\x03 \x01(\tR\x05topic\"h\n" +
+	"\x14WatchOverviewRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05topic\x18\x03 \x01(\tR\x05topic\"P\n" +
+	"\x15WatchOverviewResponse\x127\n" +
+	"\boverview\x18\x01 \x01(\v2\x1b.ddq.v1.GetOverviewResponseR\boverview\"\xc1\x02\n" +
 	"\x13GetOverviewResponse\x126\n" +
 	"\x06server\x18\x01 \x01(\v2\x1e.ddq.v1.DescribeServerResponseR\x06server\x12-\n" +
 	"\x06topics\x18\x02 \x03(\v2\x15.ddq.v1.TopicOverviewR\x06topics\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12'\n" +
 	"\x10due_from_unix_ms\x18\x04 \x01(\x03R\rdueFromUnixMs\x12\"\n" +
 	"\x05nodes\x18\x05 \x03(\v2\f.ddq.v1.NodeR\x05nodes\x12!\n" +
-	"\fsilent_nodes\x18\x06 \x03(\tR\vsilentNodes\"\x8c\x01\n" +
+	"\fsilent_nodes\x18\x06 \x03(\tR\vsilentNodes\x12+\n" +
+	"\x11pulses_incomplete\x18\a \x01(\bR\x10pulsesIncomplete\"\xb1\x01\n" +
 	"\rTopicOverview\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\x12#\n" +
 	"\x05depth\x18\x02 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12\x1f\n" +
 	"\vlateness_ms\x18\x03 \x01(\x03R\n" +
 	"latenessMs\x12\x10\n" +
-	"\x03due\x18\x04 \x03(\x03R\x03due\"f\n" +
+	"\x03due\x18\x04 \x03(\x03R\x03due\x12#\n" +
+	"\x05pulse\x18\x05 \x01(\v2\r.ddq.v1.PulseR\x05pulse\"]\n" +
+	"\x05Pulse\x12+\n" +
+	"\x06minute\x18\x01 \x01(\v2\x13.ddq.v1.PulseWindowR\x06minute\x12'\n" +
+	"\x04hour\x18\x02 \x01(\v2\x13.ddq.v1.PulseWindowR\x04hour\"\xd8\x02\n" +
+	"\vPulseWindow\x12 \n" +
+	"\ffrom_unix_ms\x18\x01 \x01(\x03R\n" +
+	"fromUnixMs\x12\x17\n" +
+	"\astep_ms\x18\x02 \x01(\x03R\x06stepMs\x12\x14\n" +
+	"\x05steps\x18\x03 \x01(\x05R\x05steps\x12\x1a\n" +
+	"\benqueued\x18\x04 \x03(\x03R\benqueued\x12\x1c\n" +
+	"\tdelivered\x18\x05 \x03(\x03R\tdelivered\x12\x14\n" +
+	"\x05acked\x18\x06 \x03(\x03R\x05acked\x12\x16\n" +
+	"\x06failed\x18\a \x03(\x03R\x06failed\x12\x12\n" +
+	"\x04dead\x18\b \x03(\x03R\x04dead\x12\x1b\n" +
+	"\tlatest_ms\x18\t \x03(\x03R\blatestMs\x121\n" +
+	"\n" +
+	"per_second\x18\n" +
+	" \x01(\v2\x12.ddq.v1.PulseRatesR\tperSecond\x12,\n" +
+	"\blateness\x18\v \x01(\v2\x10.ddq.v1.LatenessR\blateness\"\x88\x01\n" +
+	"\n" +
+	"PulseRates\x12\x1a\n" +
+	"\benqueued\x18\x01 \x01(\x01R\benqueued\x12\x1c\n" +
+	"\tdelivered\x18\x02 \x01(\x01R\tdelivered\x12\x14\n" +
+	"\x05acked\x18\x03 \x01(\x01R\x05acked\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\x01R\x06failed\x12\x12\n" +
+	"\x04dead\x18\x05 \x01(\x01R\x04dead\"O\n" +
+	"\bLateness\x12\x15\n" +
+	"\x06p50_ms\x18\x01 \x01(\x03R\x05p50Ms\x12\x15\n" +
+	"\x06p99_ms\x18\x02 \x01(\x03R\x05p99Ms\x12\x15\n" +
+	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\"f\n" +
 	"\x12ListWorkersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -3921,7 +4421,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
 	"\x11NODE_STATE_ACTIVE\x10\x02\x12\x17\n" +
-	"\x13NODE_STATE_DRAINING\x10\x032\xaa\x11\n" +
+	"\x13NODE_STATE_DRAINING\x10\x032\xfa\x11\n" +
 	"\fAdminService\x12]\n" +
 	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/topics\x12m\n" +
@@ -3945,7 +4445,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"ListShards\x12\x19.ddq.v1.ListShardsRequest\x1a\x1a.ddq.v1.ListShardsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/shards\x12\\\n" +
-	"\vGetOverview\x12\x1a.ddq.v1.GetOverviewRequest\x1a\x1b.ddq.v1.GetOverviewResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/overview\x12[\n" +
+	"\vGetOverview\x12\x1a.ddq.v1.GetOverviewRequest\x1a\x1b.ddq.v1.GetOverviewResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/overview\x12N\n" +
+	"\rWatchOverview\x12\x1c.ddq.v1.WatchOverviewRequest\x1a\x1d.ddq.v1.WatchOverviewResponse0\x01\x12[\n" +
 	"\vListWorkers\x12\x1a.ddq.v1.ListWorkersRequest\x1a\x1b.ddq.v1.ListWorkersResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/workers\x12c\n" +
 	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/nodes/{name}:drain\x12k\n" +
 	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/nodes/{name}:undrain\x12h\n" +
@@ -3966,7 +4467,7 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(RateKind)(0),                      // 0: ddq.v1.RateKind
 	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
@@ -4009,29 +4510,35 @@ var file_ddq_v1_admin_proto_goTypes = []any{
 	(*ListShardsResponse)(nil),         // 38: ddq.v1.ListShardsResponse
 	(*Shard)(nil),                      // 39: ddq.v1.Shard
 	(*GetOverviewRequest)(nil),         // 40: ddq.v1.GetOverviewRequest
-	(*GetOverviewResponse)(nil),        // 41: ddq.v1.GetOverviewResponse
-	(*TopicOverview)(nil),              // 42: ddq.v1.TopicOverview
-	(*ListWorkersRequest)(nil),         // 43: ddq.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),        // 44: ddq.v1.ListWorkersResponse
-	(*Worker)(nil),                     // 45: ddq.v1.Worker
-	(*ReshardTopicRequest)(nil),        // 46: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 47: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 48: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 49: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 50: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 51: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 52: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 53: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 54: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 55: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 56: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 57: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 58: ddq.v1.Backoff
-	(DeadReason)(0),                    // 59: ddq.v1.DeadReason
-	(*Task)(nil),                       // 60: ddq.v1.Task
+	(*WatchOverviewRequest)(nil),       // 41: ddq.v1.WatchOverviewRequest
+	(*WatchOverviewResponse)(nil),      // 42: ddq.v1.WatchOverviewResponse
+	(*GetOverviewResponse)(nil),        // 43: ddq.v1.GetOverviewResponse
+	(*TopicOverview)(nil),              // 44: ddq.v1.TopicOverview
+	(*Pulse)(nil),                      // 45: ddq.v1.Pulse
+	(*PulseWindow)(nil),                // 46: ddq.v1.PulseWindow
+	(*PulseRates)(nil),                 // 47: ddq.v1.PulseRates
+	(*Lateness)(nil),                   // 48: ddq.v1.Lateness
+	(*ListWorkersRequest)(nil),         // 49: ddq.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),        // 50: ddq.v1.ListWorkersResponse
+	(*Worker)(nil),                     // 51: ddq.v1.Worker
+	(*ReshardTopicRequest)(nil),        // 52: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 53: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 54: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 55: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 56: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 57: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 58: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 59: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 60: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 61: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 62: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 63: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 64: ddq.v1.Backoff
+	(DeadReason)(0),                    // 65: ddq.v1.DeadReason
+	(*Task)(nil),                       // 66: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	58, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	64, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
 	5,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
 	5,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
 	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
@@ -4047,9 +4554,9 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	6,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
 	6,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
 	6,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	59, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	65, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
 	24, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	60, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	66, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
 	24, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	24, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	2,  // 21: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
@@ -4057,62 +4564,70 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	33, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
 	39, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
 	7,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	48, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	32, // 27: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
-	42, // 28: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
-	33, // 29: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
-	6,  // 30: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
-	7,  // 31: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
-	45, // 32: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
-	6,  // 33: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	55, // 34: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	8,  // 35: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	10, // 36: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	12, // 37: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	14, // 38: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	16, // 39: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	18, // 40: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	20, // 41: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	22, // 42: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	25, // 43: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	27, // 44: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	29, // 45: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	31, // 46: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	35, // 47: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	37, // 48: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	40, // 49: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
-	43, // 50: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
-	49, // 51: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	51, // 52: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	53, // 53: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	56, // 54: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	46, // 55: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	9,  // 56: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	11, // 57: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	13, // 58: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	15, // 59: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	17, // 60: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	19, // 61: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	21, // 62: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	23, // 63: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	26, // 64: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	28, // 65: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	30, // 66: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	32, // 67: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	36, // 68: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	38, // 69: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	41, // 70: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
-	44, // 71: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
-	50, // 72: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	52, // 73: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	54, // 74: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	57, // 75: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	47, // 76: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	56, // [56:77] is the sub-list for method output_type
-	35, // [35:56] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	54, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	43, // 27: ddq.v1.WatchOverviewResponse.overview:type_name -> ddq.v1.GetOverviewResponse
+	32, // 28: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
+	44, // 29: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
+	33, // 30: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
+	6,  // 31: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
+	7,  // 32: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
+	45, // 33: ddq.v1.TopicOverview.pulse:type_name -> ddq.v1.Pulse
+	46, // 34: ddq.v1.Pulse.minute:type_name -> ddq.v1.PulseWindow
+	46, // 35: ddq.v1.Pulse.hour:type_name -> ddq.v1.PulseWindow
+	47, // 36: ddq.v1.PulseWindow.per_second:type_name -> ddq.v1.PulseRates
+	48, // 37: ddq.v1.PulseWindow.lateness:type_name -> ddq.v1.Lateness
+	51, // 38: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
+	6,  // 39: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	61, // 40: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	8,  // 41: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	10, // 42: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	12, // 43: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	14, // 44: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	16, // 45: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	18, // 46: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	20, // 47: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	22, // 48: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	25, // 49: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	27, // 50: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	29, // 51: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	31, // 52: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	35, // 53: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	37, // 54: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	40, // 55: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
+	41, // 56: ddq.v1.AdminService.WatchOverview:input_type -> ddq.v1.WatchOverviewRequest
+	49, // 57: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
+	55, // 58: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	57, // 59: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	59, // 60: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	62, // 61: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	52, // 62: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	9,  // 63: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	11, // 64: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	13, // 65: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	15, // 66: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	17, // 67: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	19, // 68: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	21, // 69: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	23, // 70: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	26, // 71: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	28, // 72: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	30, // 73: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	32, // 74: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	36, // 75: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	38, // 76: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	43, // 77: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
+	42, // 78: ddq.v1.AdminService.WatchOverview:output_type -> ddq.v1.WatchOverviewResponse
+	50, // 79: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
+	56, // 80: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	58, // 81: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	60, // 82: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	63, // 83: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	53, // 84: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	63, // [63:85] is the sub-list for method output_type
+	41, // [41:63] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -4129,7 +4644,7 @@ func file_ddq_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   55,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

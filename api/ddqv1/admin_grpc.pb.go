@@ -34,6 +34,7 @@ const (
 	AdminService_ListNodes_FullMethodName          = "/ddq.v1.AdminService/ListNodes"
 	AdminService_ListShards_FullMethodName         = "/ddq.v1.AdminService/ListShards"
 	AdminService_GetOverview_FullMethodName        = "/ddq.v1.AdminService/GetOverview"
+	AdminService_WatchOverview_FullMethodName      = "/ddq.v1.AdminService/WatchOverview"
 	AdminService_ListWorkers_FullMethodName        = "/ddq.v1.AdminService/ListWorkers"
 	AdminService_DrainNode_FullMethodName          = "/ddq.v1.AdminService/DrainNode"
 	AdminService_UndrainNode_FullMethodName        = "/ddq.v1.AdminService/UndrainNode"
@@ -71,6 +72,9 @@ type AdminServiceClient interface {
 	// GetOverview returns how topics and nodes fare, by what nodes have in memory and the
 	// store keeps count of. An answer may be a second old.
 	GetOverview(ctx context.Context, in *GetOverviewRequest, opts ...grpc.CallOption) (*GetOverviewResponse, error)
+	// WatchOverview sends what GetOverview returns, each second, until the caller or the node goes
+	// away. Watchers share what is read for them. Over HTTP it is GET /v1/overview:watch.
+	WatchOverview(ctx context.Context, in *WatchOverviewRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchOverviewResponse], error)
 	// ListWorkers returns who takes tasks: the subscriptions of workers, and the calls
 	// that wait for tasks, at every node.
 	ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error)
@@ -249,6 +253,25 @@ func (c *adminServiceClient) GetOverview(ctx context.Context, in *GetOverviewReq
 	return out, nil
 }
 
+func (c *adminServiceClient) WatchOverview(ctx context.Context, in *WatchOverviewRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchOverviewResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[0], AdminService_WatchOverview_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchOverviewRequest, WatchOverviewResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_WatchOverviewClient = grpc.ServerStreamingClient[WatchOverviewResponse]
+
 func (c *adminServiceClient) ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListWorkersResponse)
@@ -338,6 +361,9 @@ type AdminServiceServer interface {
 	// GetOverview returns how topics and nodes fare, by what nodes have in memory and the
 	// store keeps count of. An answer may be a second old.
 	GetOverview(context.Context, *GetOverviewRequest) (*GetOverviewResponse, error)
+	// WatchOverview sends what GetOverview returns, each second, until the caller or the node goes
+	// away. Watchers share what is read for them. Over HTTP it is GET /v1/overview:watch.
+	WatchOverview(*WatchOverviewRequest, grpc.ServerStreamingServer[WatchOverviewResponse]) error
 	// ListWorkers returns who takes tasks: the subscriptions of workers, and the calls
 	// that wait for tasks, at every node.
 	ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error)
@@ -410,6 +436,9 @@ func (UnimplementedAdminServiceServer) ListShards(context.Context, *ListShardsRe
 }
 func (UnimplementedAdminServiceServer) GetOverview(context.Context, *GetOverviewRequest) (*GetOverviewResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetOverview not implemented")
+}
+func (UnimplementedAdminServiceServer) WatchOverview(*WatchOverviewRequest, grpc.ServerStreamingServer[WatchOverviewResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchOverview not implemented")
 }
 func (UnimplementedAdminServiceServer) ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListWorkers not implemented")
@@ -720,6 +749,17 @@ func _AdminService_GetOverview_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_WatchOverview_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchOverviewRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).WatchOverview(m, &grpc.GenericServerStream[WatchOverviewRequest, WatchOverviewResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_WatchOverviewServer = grpc.ServerStreamingServer[WatchOverviewResponse]
+
 func _AdminService_ListWorkers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListWorkersRequest)
 	if err := dec(in); err != nil {
@@ -920,6 +960,12 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _AdminService_ReshardTopic_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "WatchOverview",
+			Handler:       _AdminService_WatchOverview_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "ddq/v1/admin.proto",
 }

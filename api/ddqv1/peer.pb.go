@@ -712,7 +712,9 @@ func (*NotifyResponse) Descriptor() ([]byte, []int) {
 type DescribePeerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Say of each shard what comes due soon, too.
-	DueSoon       bool `protobuf:"varint,1,opt,name=due_soon,json=dueSoon,proto3" json:"due_soon,omitempty"`
+	DueSoon bool `protobuf:"varint,1,opt,name=due_soon,json=dueSoon,proto3" json:"due_soon,omitempty"`
+	// Say of these topics what has happened of late, too.
+	Pulses        []string `protobuf:"bytes,2,rep,name=pulses,proto3" json:"pulses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -754,6 +756,13 @@ func (x *DescribePeerRequest) GetDueSoon() bool {
 	return false
 }
 
+func (x *DescribePeerRequest) GetPulses() []string {
+	if x != nil {
+		return x.Pulses
+	}
+	return nil
+}
+
 type DescribePeerResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Node     string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -762,8 +771,12 @@ type DescribePeerResponse struct {
 	ClockOffsetUs int64         `protobuf:"varint,3,opt,name=clock_offset_us,json=clockOffsetUs,proto3" json:"clock_offset_us,omitempty"`
 	Shards        []*OwnedShard `protobuf:"bytes,4,rep,name=shards,proto3" json:"shards,omitempty"`
 	Subscriptions int64         `protobuf:"varint,5,opt,name=subscriptions,proto3" json:"subscriptions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// What the node did to tasks of the topics that were asked for, where it did anything within the hour.
+	Pulses []*PeerPulse `protobuf:"bytes,6,rep,name=pulses,proto3" json:"pulses,omitempty"`
+	// More topics were in use within the hour than the node counts.
+	PulsesIncomplete bool `protobuf:"varint,7,opt,name=pulses_incomplete,json=pulsesIncomplete,proto3" json:"pulses_incomplete,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribePeerResponse) Reset() {
@@ -831,6 +844,199 @@ func (x *DescribePeerResponse) GetSubscriptions() int64 {
 	return 0
 }
 
+func (x *DescribePeerResponse) GetPulses() []*PeerPulse {
+	if x != nil {
+		return x.Pulses
+	}
+	return nil
+}
+
+func (x *DescribePeerResponse) GetPulsesIncomplete() bool {
+	if x != nil {
+		return x.PulsesIncomplete
+	}
+	return false
+}
+
+// PeerPulse is what a node did to the tasks of a topic of late.
+type PeerPulse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Minute        *PeerPulseWindow       `protobuf:"bytes,2,opt,name=minute,proto3" json:"minute,omitempty"`
+	Hour          *PeerPulseWindow       `protobuf:"bytes,3,opt,name=hour,proto3" json:"hour,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerPulse) Reset() {
+	*x = PeerPulse{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerPulse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerPulse) ProtoMessage() {}
+
+func (x *PeerPulse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerPulse.ProtoReflect.Descriptor instead.
+func (*PeerPulse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PeerPulse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *PeerPulse) GetMinute() *PeerPulseWindow {
+	if x != nil {
+		return x.Minute
+	}
+	return nil
+}
+
+func (x *PeerPulse) GetHour() *PeerPulseWindow {
+	if x != nil {
+		return x.Hour
+	}
+	return nil
+}
+
+// PeerPulseWindow is a PulseWindow as one node counts it. Series that are empty have nothing but 0.
+type PeerPulseWindow struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	FromUnixMs int64                  `protobuf:"varint,1,opt,name=from_unix_ms,json=fromUnixMs,proto3" json:"from_unix_ms,omitempty"`
+	Enqueued   []int64                `protobuf:"varint,2,rep,packed,name=enqueued,proto3" json:"enqueued,omitempty"`
+	Delivered  []int64                `protobuf:"varint,3,rep,packed,name=delivered,proto3" json:"delivered,omitempty"`
+	Acked      []int64                `protobuf:"varint,4,rep,packed,name=acked,proto3" json:"acked,omitempty"`
+	Failed     []int64                `protobuf:"varint,5,rep,packed,name=failed,proto3" json:"failed,omitempty"`
+	Dead       []int64                `protobuf:"varint,6,rep,packed,name=dead,proto3" json:"dead,omitempty"`
+	LatestMs   []int64                `protobuf:"varint,7,rep,packed,name=latest_ms,json=latestMs,proto3" json:"latest_ms,omitempty"`
+	MaxLateMs  int64                  `protobuf:"varint,8,opt,name=max_late_ms,json=maxLateMs,proto3" json:"max_late_ms,omitempty"`
+	// Deliveries by how late they were: so many of late_counts were late by late_ms.
+	LateMs        []int64 `protobuf:"varint,9,rep,packed,name=late_ms,json=lateMs,proto3" json:"late_ms,omitempty"`
+	LateCounts    []int64 `protobuf:"varint,10,rep,packed,name=late_counts,json=lateCounts,proto3" json:"late_counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerPulseWindow) Reset() {
+	*x = PeerPulseWindow{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerPulseWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerPulseWindow) ProtoMessage() {}
+
+func (x *PeerPulseWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerPulseWindow.ProtoReflect.Descriptor instead.
+func (*PeerPulseWindow) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PeerPulseWindow) GetFromUnixMs() int64 {
+	if x != nil {
+		return x.FromUnixMs
+	}
+	return 0
+}
+
+func (x *PeerPulseWindow) GetEnqueued() []int64 {
+	if x != nil {
+		return x.Enqueued
+	}
+	return nil
+}
+
+func (x *PeerPulseWindow) GetDelivered() []int64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return nil
+}
+
+func (x *PeerPulseWindow) GetAcked() []int64 {
+	if x != nil {
+		return x.Acked
+	}
+	return nil
+}
+
+func (x *PeerPulseWindow) GetFailed() []int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *PeerPulseWindow) GetDead() []int64 {
+	if x != nil {
+		return x.Dead
+	}
+	return nil
+}
+
+func (x *PeerPulseWindow) GetLatestMs() []int64 {
+	if x != nil {
+		return x.LatestMs
+	}
+	return nil
+}
+
+func (x *PeerPulseWindow) GetMaxLateMs() int64 {
+	if x != nil {
+		return x.MaxLateMs
+	}
+	return 0
+}
+
+func (x *PeerPulseWindow) GetLateMs() []int64 {
+	if x != nil {
+		return x.LateMs
+	}
+	return nil
+}
+
+func (x *PeerPulseWindow) GetLateCounts() []int64 {
+	if x != nil {
+		return x.LateCounts
+	}
+	return nil
+}
+
 // OwnedShard is a shard as its owner sees it.
 type OwnedShard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -856,7 +1062,7 @@ type OwnedShard struct {
 
 func (x *OwnedShard) Reset() {
 	*x = OwnedShard{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +1074,7 @@ func (x *OwnedShard) String() string {
 func (*OwnedShard) ProtoMessage() {}
 
 func (x *OwnedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +1087,7 @@ func (x *OwnedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedShard.ProtoReflect.Descriptor instead.
 func (*OwnedShard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OwnedShard) GetTopic() string {
@@ -969,7 +1175,7 @@ type ListPeerWorkersRequest struct {
 
 func (x *ListPeerWorkersRequest) Reset() {
 	*x = ListPeerWorkersRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1187,7 @@ func (x *ListPeerWorkersRequest) String() string {
 func (*ListPeerWorkersRequest) ProtoMessage() {}
 
 func (x *ListPeerWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1200,7 @@ func (x *ListPeerWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPeerWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListPeerWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListPeerWorkersRequest) GetTopic() string {
@@ -1034,7 +1240,7 @@ type ListPeerWorkersResponse struct {
 
 func (x *ListPeerWorkersResponse) Reset() {
 	*x = ListPeerWorkersResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1252,7 @@ func (x *ListPeerWorkersResponse) String() string {
 func (*ListPeerWorkersResponse) ProtoMessage() {}
 
 func (x *ListPeerWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1265,7 @@ func (x *ListPeerWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPeerWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListPeerWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListPeerWorkersResponse) GetWorkers() []*PeerWorker {
@@ -1081,7 +1287,7 @@ type PeerWorker struct {
 
 func (x *PeerWorker) Reset() {
 	*x = PeerWorker{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	mi := &file_ddq_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1299,7 @@ func (x *PeerWorker) String() string {
 func (*PeerWorker) ProtoMessage() {}
 
 func (x *PeerWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	mi := &file_ddq_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1312,7 @@ func (x *PeerWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerWorker.ProtoReflect.Descriptor instead.
 func (*PeerWorker) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PeerWorker) GetNumber() int64 {
@@ -1133,7 +1339,7 @@ type DrainPeerRequest struct {
 
 func (x *DrainPeerRequest) Reset() {
 	*x = DrainPeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[16]
+	mi := &file_ddq_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1351,7 @@ func (x *DrainPeerRequest) String() string {
 func (*DrainPeerRequest) ProtoMessage() {}
 
 func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[16]
+	mi := &file_ddq_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1364,7 @@ func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerRequest.ProtoReflect.Descriptor instead.
 func (*DrainPeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DrainPeerRequest) GetDraining() bool {
@@ -1176,7 +1382,7 @@ type DrainPeerResponse struct {
 
 func (x *DrainPeerResponse) Reset() {
 	*x = DrainPeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[17]
+	mi := &file_ddq_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1394,7 @@ func (x *DrainPeerResponse) String() string {
 func (*DrainPeerResponse) ProtoMessage() {}
 
 func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[17]
+	mi := &file_ddq_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1407,7 @@ func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerResponse.ProtoReflect.Descriptor instead.
 func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 type ReleasePeerShardRequest struct {
@@ -1214,7 +1420,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[18]
+	mi := &file_ddq_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1432,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[18]
+	mi := &file_ddq_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1445,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -1264,7 +1470,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[19]
+	mi := &file_ddq_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1482,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[19]
+	mi := &file_ddq_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1495,7 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
@@ -1348,15 +1554,36 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x03ids\x18\x03 \x03(\tR\x03ids\x12\x1f\n" +
 	"\vhold_tokens\x18\x04 \x03(\fR\n" +
 	"holdTokens\"\x10\n" +
-	"\x0eNotifyResponse\"0\n" +
+	"\x0eNotifyResponse\"H\n" +
 	"\x13DescribePeerRequest\x12\x19\n" +
-	"\bdue_soon\x18\x01 \x01(\bR\adueSoon\"\xc1\x01\n" +
+	"\bdue_soon\x18\x01 \x01(\bR\adueSoon\x12\x16\n" +
+	"\x06pulses\x18\x02 \x03(\tR\x06pulses\"\x99\x02\n" +
 	"\x14DescribePeerResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1b\n" +
 	"\tuptime_ms\x18\x02 \x01(\x03R\buptimeMs\x12&\n" +
 	"\x0fclock_offset_us\x18\x03 \x01(\x03R\rclockOffsetUs\x12*\n" +
 	"\x06shards\x18\x04 \x03(\v2\x12.ddq.v1.OwnedShardR\x06shards\x12$\n" +
-	"\rsubscriptions\x18\x05 \x01(\x03R\rsubscriptions\"\x95\x02\n" +
+	"\rsubscriptions\x18\x05 \x01(\x03R\rsubscriptions\x12)\n" +
+	"\x06pulses\x18\x06 \x03(\v2\x11.ddq.v1.PeerPulseR\x06pulses\x12+\n" +
+	"\x11pulses_incomplete\x18\a \x01(\bR\x10pulsesIncomplete\"\x7f\n" +
+	"\tPeerPulse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
+	"\x06minute\x18\x02 \x01(\v2\x17.ddq.v1.PeerPulseWindowR\x06minute\x12+\n" +
+	"\x04hour\x18\x03 \x01(\v2\x17.ddq.v1.PeerPulseWindowR\x04hour\"\xa6\x02\n" +
+	"\x0fPeerPulseWindow\x12 \n" +
+	"\ffrom_unix_ms\x18\x01 \x01(\x03R\n" +
+	"fromUnixMs\x12\x1a\n" +
+	"\benqueued\x18\x02 \x03(\x03R\benqueued\x12\x1c\n" +
+	"\tdelivered\x18\x03 \x03(\x03R\tdelivered\x12\x14\n" +
+	"\x05acked\x18\x04 \x03(\x03R\x05acked\x12\x16\n" +
+	"\x06failed\x18\x05 \x03(\x03R\x06failed\x12\x12\n" +
+	"\x04dead\x18\x06 \x03(\x03R\x04dead\x12\x1b\n" +
+	"\tlatest_ms\x18\a \x03(\x03R\blatestMs\x12\x1e\n" +
+	"\vmax_late_ms\x18\b \x01(\x03R\tmaxLateMs\x12\x17\n" +
+	"\alate_ms\x18\t \x03(\x03R\x06lateMs\x12\x1f\n" +
+	"\vlate_counts\x18\n" +
+	" \x03(\x03R\n" +
+	"lateCounts\"\x95\x02\n" +
 	"\n" +
 	"OwnedShard\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
@@ -1409,7 +1636,7 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
@@ -1423,15 +1650,17 @@ var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyResponse)(nil),           // 9: ddq.v1.NotifyResponse
 	(*DescribePeerRequest)(nil),      // 10: ddq.v1.DescribePeerRequest
 	(*DescribePeerResponse)(nil),     // 11: ddq.v1.DescribePeerResponse
-	(*OwnedShard)(nil),               // 12: ddq.v1.OwnedShard
-	(*ListPeerWorkersRequest)(nil),   // 13: ddq.v1.ListPeerWorkersRequest
-	(*ListPeerWorkersResponse)(nil),  // 14: ddq.v1.ListPeerWorkersResponse
-	(*PeerWorker)(nil),               // 15: ddq.v1.PeerWorker
-	(*DrainPeerRequest)(nil),         // 16: ddq.v1.DrainPeerRequest
-	(*DrainPeerResponse)(nil),        // 17: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 18: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 19: ddq.v1.ReleasePeerShardResponse
-	(*Worker)(nil),                   // 20: ddq.v1.Worker
+	(*PeerPulse)(nil),                // 12: ddq.v1.PeerPulse
+	(*PeerPulseWindow)(nil),          // 13: ddq.v1.PeerPulseWindow
+	(*OwnedShard)(nil),               // 14: ddq.v1.OwnedShard
+	(*ListPeerWorkersRequest)(nil),   // 15: ddq.v1.ListPeerWorkersRequest
+	(*ListPeerWorkersResponse)(nil),  // 16: ddq.v1.ListPeerWorkersResponse
+	(*PeerWorker)(nil),               // 17: ddq.v1.PeerWorker
+	(*DrainPeerRequest)(nil),         // 18: ddq.v1.DrainPeerRequest
+	(*DrainPeerResponse)(nil),        // 19: ddq.v1.DrainPeerResponse
+	(*ReleasePeerShardRequest)(nil),  // 20: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 21: ddq.v1.ReleasePeerShardResponse
+	(*Worker)(nil),                   // 22: ddq.v1.Worker
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
@@ -1442,24 +1671,27 @@ var file_ddq_v1_peer_proto_depIdxs = []int32{
 	7,  // 5: ddq.v1.NotifyRequest.settled:type_name -> ddq.v1.SettledNotice
 	8,  // 6: ddq.v1.NotifyRequest.cancels:type_name -> ddq.v1.CancelNotice
 	2,  // 7: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
-	12, // 8: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
-	15, // 9: ddq.v1.ListPeerWorkersResponse.workers:type_name -> ddq.v1.PeerWorker
-	20, // 10: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
-	0,  // 11: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	10, // 12: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	13, // 13: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
-	16, // 14: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	18, // 15: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	9,  // 16: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	11, // 17: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	14, // 18: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
-	17, // 19: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	19, // 20: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	16, // [16:21] is the sub-list for method output_type
-	11, // [11:16] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	14, // 8: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
+	12, // 9: ddq.v1.DescribePeerResponse.pulses:type_name -> ddq.v1.PeerPulse
+	13, // 10: ddq.v1.PeerPulse.minute:type_name -> ddq.v1.PeerPulseWindow
+	13, // 11: ddq.v1.PeerPulse.hour:type_name -> ddq.v1.PeerPulseWindow
+	17, // 12: ddq.v1.ListPeerWorkersResponse.workers:type_name -> ddq.v1.PeerWorker
+	22, // 13: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
+	0,  // 14: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	10, // 15: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	15, // 16: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
+	18, // 17: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	20, // 18: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	9,  // 19: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	11, // 20: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	16, // 21: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
+	19, // 22: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	21, // 23: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	19, // [19:24] is the sub-list for method output_type
+	14, // [14:19] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -1474,7 +1706,7 @@ func file_ddq_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

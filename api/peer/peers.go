@@ -206,13 +206,13 @@ func (p *Peers) begin(to fleet.Member, s *remoteSubscription) error {
 	return nil
 }
 
-// Describe asks a node how it fares. due: with what comes due soon.
-func (p *Peers) Describe(ctx context.Context, to fleet.Member, due bool) (fleet.PeerStatus, error) {
+// Describe asks a node how it fares.
+func (p *Peers) Describe(ctx context.Context, to fleet.Member, q fleet.StatusQuery) (fleet.PeerStatus, error) {
 	n, err := p.node(to)
 	if err != nil {
 		return fleet.PeerStatus{}, err
 	}
-	r, err := n.peer.DescribePeer(ctx, &ddqv1.DescribePeerRequest{DueSoon: due})
+	r, err := n.peer.DescribePeer(ctx, &ddqv1.DescribePeerRequest{DueSoon: q.DueSoon, Pulses: q.Pulses})
 	if err != nil {
 		return fleet.PeerStatus{}, failureOf(to, err)
 	}

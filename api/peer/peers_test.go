@@ -25,9 +25,11 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/pulse"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -77,7 +79,11 @@ func (o *otherNode) DescribePeer(_ context.Context, r *ddqv1.DescribePeerRequest
 	if r.DueSoon {
 		shard.DueFromUnixMs, shard.DueUntilUnixMs, shard.Due = 1000, 3000, []int64{0, 4}
 	}
-	return &ddqv1.DescribePeerResponse{Node: "b", UptimeMs: 5000, ClockOffsetUs: -1500, Subscriptions: 2, Shards: []*ddqv1.OwnedShard{shard}}, nil
+	var pulses []*ddqv1.PeerPulse
+	for _, topic := range r.Pulses {
+		pulses = append(pulses, wire.PeerPulses(map[string]*pulse.Report{topic: otherPulse()})...)
+	}
+	return &ddqv1.DescribePeerResponse{Pulses: pulses, PulsesIncomplete: pulses != nil, Node: "b", UptimeMs: 5000, ClockOffsetUs: -1500, Subscriptions: 2, Shards: []*ddqv1.OwnedShard{shard}}, nil
 }
 
 func (o *otherNode) ListPeerWorkers(_ context.Context, r *ddqv1.ListPeerWorkersRequest) (*ddqv1.ListPeerWorkersResponse, error) {
@@ -354,15 +360,44 @@ func TestTooManyNoticesAreDroppedAndSaid(t *testing.T) {
 	}
 }
 
+// otherPulse is that of a topic at the other node.
+func otherPulse() *pulse.Report {
+	p := pulse.New()
+	p.Count(1_900_000_001_000, &pulse.Tally{pulse.Enqueued: 3, pulse.Dead: 1})
+	p.Deliver(1_900_000_002_000, []store.Millis{0, 7, 7, 90_000})
+	r := p.Report(1_900_000_060_000)
+	return &r
+}
+
+func TestPulsesComeWithADescription(t *testing.T) {
+	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
+		s, err := p.Describe(t.Context(), nodeB, fleet.StatusQuery{Pulses: []string{"mail"}})
+		if err != nil || !s.PulsesIncomplete || len(s.Pulses) != 1 {
+			t.Fatalf("got %+v, %v", s, err)
+		}
+		got, want := s.Pulses["mail"], otherPulse()
+		for _, w := range [...][2]*pulse.Window{{&got.Minute, &want.Minute}, {&got.Hour, &want.Hour}} {
+			if w[0].From != w[1].From || !reflect.DeepEqual(w[0].Counts, w[1].Counts) || !slices.Equal(w[0].Latest, w[1].Latest) || w[0].Max != w[1].Max {
+				t.Errorf("got %+v, want %+v", w[0], w[1])
+			}
+			for _, percentile := range []float64{50, 99} {
+				if at, is := w[0].LateAt(percentile), w[1].LateAt(percentile); at != is || w[0].Late.TotalCount() != w[1].Late.TotalCount() {
+					t.Errorf("p%v is %d, want %d", percentile, at, is)
+				}
+			}
+		}
+	})
+}
+
 func TestNodeIsDescribed(t *testing.T) {
 	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
-		s, err := p.Describe(t.Context(), nodeB, false)
+		s, err := p.Describe(t.Context(), nodeB, fleet.StatusQuery{})
 		want := fleet.OwnedShard{Shard: store.Shard{Topic: "mail", N: 3}, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, Lateness: 9 * time.Millisecond}
 		if err != nil || s.Node != "b" || s.Uptime != 5*time.Second || s.ClockOffset != -1500*time.Microsecond || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
 			t.Errorf("got %+v, %v", s, err)
 		}
 		want.DueSoon = fleet.DueSoon{From: 1000, Until: 3000, Counts: []int64{0, 4}}
-		if s, err := p.Describe(t.Context(), nodeB, true); err != nil || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
+		if s, err := p.Describe(t.Context(), nodeB, fleet.StatusQuery{DueSoon: true}); err != nil || len(s.Shards) != 1 || !reflect.DeepEqual(s.Shards[0], want) {
 			t.Errorf("with what is due: %+v, %v", s, err)
 		}
 		var e *problem.Error
@@ -464,7 +499,7 @@ func TestNodesThatLeftAreForgotten(t *testing.T) {
 		if n := known(); n != 0 {
 			t.Errorf("%d nodes are known, want none", n)
 		}
-		if s, err := p.Describe(t.Context(), nodeB, false); err != nil || s.Node != "b" {
+		if s, err := p.Describe(t.Context(), nodeB, fleet.StatusQuery{}); err != nil || s.Node != "b" {
 			t.Errorf("a node that is back: %+v, %v", s, err)
 		}
 	})

@@ -99,6 +99,9 @@ func statusOf(r *ddqv1.DescribePeerResponse) fleet.PeerStatus {
 		Uptime:        time.Duration(r.UptimeMs) * time.Millisecond,
 		ClockOffset:   time.Duration(r.ClockOffsetUs) * time.Microsecond,
 		Subscriptions: int(r.Subscriptions),
+
+		Pulses:           wire.PulsesOf(r.Pulses),
+		PulsesIncomplete: r.PulsesIncomplete,
 	}
 	for _, o := range r.Shards {
 		s.Shards = append(s.Shards, fleet.OwnedShard{

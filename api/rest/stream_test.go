@@ -375,3 +375,47 @@ func TestConnectionOfAnImportGoesOn(t *testing.T) {
 		r.do("GET", fmt.Sprintf("/v1/topics/t/tasks/%d", i), "").want(200)
 	}
 }
+
+func (r *rig) overviews(headers ...string) *bufio.Reader {
+	r.Helper()
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.url+"/v1/overview:watch?topic=t", nil)
+	must(r, err)
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		request.Header.Set(name, value)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	must(r, err)
+	r.Cleanup(func() { answer.Body.Close() })
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("X-Accel-Buffering") != "no" {
+		r.Fatalf("got %v", answer)
+	}
+	return bufio.NewReader(answer.Body)
+}
+
+func TestTheOverviewIsWatched(t *testing.T) {
+	r := newRig(t, Config{})
+	r.watchedTopic("a")
+	lines, rows := r.overviews("Accept: "+linesType), r.overviews()
+	for range 2 {
+		var seen struct {
+			Topics []struct {
+				Depth struct{ Scheduled string }
+			}
+		}
+		text, err := lines.ReadBytes('\n')
+		must(r, err)
+		must(r, json.Unmarshal(text, &seen))
+		if len(seen.Topics) != 1 || seen.Topics[0].Depth.Scheduled != "1" {
+			t.Errorf("got %s", text)
+		}
+		for _, want := range []string{"event: overview\n", "data: {", "\n"} {
+			if row, err := rows.ReadString('\n'); err != nil || !strings.HasPrefix(row, want) {
+				t.Errorf("got %q, %v, want %q", row, err, want)
+			}
+		}
+	}
+	r.do("GET", "/v1/overview:watch?topic=nope", "").problem(404, "NO_TOPIC")
+	r.do("GET", "/v1/overview:watch?page_size=-1", "").problem(400, "OUT_OF_RANGE_FIELD")
+	r.do("GET", "/v1/overview:watch?nope=1", "").problem(400, "MALFORMED")
+}

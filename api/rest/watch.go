@@ -23,14 +23,11 @@ const eventsType = "text/event-stream"
 // watch tells what happens to the tasks of a topic, as events or as lines, until the client
 // goes. Each change has the cursor behind it, from which another watch goes on.
 func (a *api) watch(w http.ResponseWriter, r *http.Request, params map[string]string) {
-	if a.watches.Add(1) > maxWatches {
-		a.watches.Add(-1)
-		p := refuse(http.StatusTooManyRequests, "TOO_MANY_STREAMS", "", "this node has as many watches as it takes")
-		p.Code, p.RetryAfter = codeNames[codes.ResourceExhausted], "1000"
-		p.write(w, r)
+	done, ok := a.beginWatch(w, r)
+	if !ok {
 		return
 	}
-	defer a.watches.Add(-1)
+	defer done()
 	ask, p := watchOf(r)
 	if p != nil {
 		p.write(w, r)
@@ -55,6 +52,18 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request, params map[string]st
 	if out.send(as.hello(first.Cursor)) == nil {
 		follow(stream, first.Cursor, as, out, w)
 	}
+}
+
+// beginWatch counts a watch until it is done. It answers one that is too many.
+func (a *api) beginWatch(w http.ResponseWriter, r *http.Request) (done func(), ok bool) {
+	if a.watches.Add(1) > maxWatches {
+		a.watches.Add(-1)
+		p := refuse(http.StatusTooManyRequests, "TOO_MANY_STREAMS", "", "this node has as many watches as it takes")
+		p.Code, p.RetryAfter = codeNames[codes.ResourceExhausted], "1000"
+		p.write(w, r)
+		return nil, false
+	}
+	return func() { a.watches.Add(-1) }, true
 }
 
 // follow passes on what a watch sees.

@@ -15,6 +15,7 @@ import (
 // admin serves AdminService.
 type admin struct {
 	ddqv1.UnsafeAdminServiceServer
+	*lifetime
 	service *service.Service
 	version string // of this program
 

@@ -49,7 +49,7 @@ type idlePeers struct{ fleet.Peers }
 func (idlePeers) Keep([]fleet.Member)               {}
 func (idlePeers) Notify(fleet.Member, fleet.Notice) {}
 
-func (idlePeers) Describe(context.Context, fleet.Member, bool) (fleet.PeerStatus, error) {
+func (idlePeers) Describe(context.Context, fleet.Member, fleet.StatusQuery) (fleet.PeerStatus, error) {
 	return fleet.PeerStatus{}, errors.New("it hears nothing")
 }
 

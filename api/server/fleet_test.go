@@ -180,3 +180,54 @@ func TestTheOverviewIsOneCall(t *testing.T) {
 		}
 	})
 }
+
+// TestTheOverviewIsWatched by one who sees what has happened, until the server goes away.
+func TestTheOverviewIsWatched(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "a"})
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "b"})
+		time.Sleep(2 * time.Second)
+		got, err := r.queue.Retrieve(r.Context(), &ddqv1.RetrieveRequest{Topic: "t", Worker: "w", MaxTasks: 2})
+		must(r, err)
+		_, err = r.queue.Ack(r.Context(), &ddqv1.AckRequest{Topic: "t", Ack: &ddqv1.Ack{TaskId: got.Deliveries[0].Task.Id, HoldToken: got.Deliveries[0].HoldToken}})
+		must(r, err)
+		stream, err := r.admin.WatchOverview(r.Context(), &ddqv1.WatchOverviewRequest{Topic: "t"})
+		must(r, err)
+		began := time.Now()
+		var last *ddqv1.TopicOverview
+		for range 8 {
+			v, err := stream.Recv()
+			must(r, err)
+			last = v.Overview.Topics[0]
+		}
+		if took := time.Since(began); took < 6900*time.Millisecond || took > 7100*time.Millisecond {
+			r.Errorf("eight of them came within %v", took)
+		}
+		w, sum := last.GetPulse().GetMinute(), func(series []int64) (n int64) {
+			for _, k := range series {
+				n += k
+			}
+			return n
+		}
+		if len(w.GetDelivered()) != 12 || sum(w.Delivered) != 2 || sum(w.Enqueued) != 2 || sum(w.Acked) != 1 || len(w.Failed) != 0 || w.StepMs != 5000 || w.Steps != 12 {
+			r.Errorf("got %v", w)
+		}
+		if late := w.GetLateness(); late.GetP50Ms() < 1900 || late.GetMaxMs() > 2100 || w.GetPerSecond().GetDelivered() != 2.0/60 {
+			r.Errorf("late %v, %v", late, w.GetPerSecond())
+		}
+		for _, bad := range []*ddqv1.WatchOverviewRequest{{PageSize: -1}, {PageToken: "x"}} {
+			refused, err := r.admin.WatchOverview(r.Context(), bad)
+			must(r, err)
+			if _, err := refused.Recv(); statustest.Look(r.T, err).Code != codes.InvalidArgument {
+				r.Errorf("%v: %v", bad, err)
+			}
+		}
+		go func() { _ = r.server.Stop(r.Context()) }()
+		for err == nil {
+			_, err = stream.Recv()
+		}
+		if statustest.Look(r.T, err).Code != codes.Unavailable {
+			r.Errorf("it ended with %v", err)
+		}
+	})
+}

@@ -380,6 +380,36 @@ func TestListingsShowWhatMayBeRead(t *testing.T) {
 		if err != nil || len(seen.Topics) != 2 || slices.ContainsFunc(seen.Topics, func(o *ddqv1.TopicOverview) bool { return o.Topic.GetName() == "sms" }) {
 			t.Errorf("%v, %v", seen, err)
 		}
+		watched, err := r.admin.WatchOverview(r.as(secret), &ddqv1.WatchOverviewRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := r.admin.WatchOverview(r.as(r.root), &ddqv1.WatchOverviewRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // they share what is read
+			more, err := all.Recv()
+			if err != nil || len(more.Overview.Topics) <= len(seen.Topics) {
+				t.Errorf("%v, %v", more, err)
+			}
+			some, err := watched.Recv()
+			if err != nil || len(some.Overview.Topics) != 2 || slices.ContainsFunc(some.Overview.Topics, func(o *ddqv1.TopicOverview) bool { return o.Topic.GetName() == "sms" }) {
+				t.Errorf("%v, %v", some, err)
+			}
+		}
+		for _, topic := range []string{"sms", "none"} { // nothing tells which one is there
+			hidden, err := r.admin.WatchOverview(r.as(secret), &ddqv1.WatchOverviewRequest{Topic: topic})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := hidden.Recv(); status.Code(err) != codes.PermissionDenied {
+				t.Errorf("watching %s: %v", topic, err)
+			}
+			if _, err := r.admin.GetOverview(r.as(secret), &ddqv1.GetOverviewRequest{Topic: topic}); status.Code(err) != codes.PermissionDenied {
+				t.Errorf("looking at %s: %v", topic, err)
+			}
+		}
 		workers, err := r.admin.ListWorkers(r.as(secret), &ddqv1.ListWorkersRequest{})
 		if err != nil || len(workers.Workers) != 1 || workers.Workers[0].Topic != "mail" {
 			t.Errorf("%v, %v", workers, err)
@@ -450,7 +480,7 @@ func TestCallsThatNameNoTopic(t *testing.T) {
 			"AccessService/CreateToken", "AccessService/DeleteBinding", "AccessService/ListBindings", "AccessService/ListTokens", // within its grants
 			"AccessService/PutBinding", "AccessService/RevokeToken", "AccessService/RotateToken", "AccessService/WhoAmI",
 			"AdminService/DescribeServer", "AdminService/GetOverview", "AdminService/ListNodes", // no topics, but in the overview
-			"AdminService/ListShards", "AdminService/ListTopics", "AdminService/ListWorkers", // those that it may read
+			"AdminService/ListShards", "AdminService/ListTopics", "AdminService/ListWorkers", "AdminService/WatchOverview", // those that it may read
 			"ScheduleService/GetCalendar", "ScheduleService/ListCalendars", // days, of no topic
 			"ScheduleService/ListSchedules", "WorkflowService/ListWorkflows", // of topics that it may read
 		}

@@ -118,7 +118,7 @@ func holdsOf(ids []string, tokens [][]byte) (holds []fleet.EndedHold) {
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }
 
 func (p *peer) DescribePeer(ctx context.Context, r *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
-	s, err := p.service.Node().Peer().Describe(ctx, r.DueSoon)
+	s, err := p.service.Node().Peer().Describe(ctx, fleet.StatusQuery{DueSoon: r.DueSoon, Pulses: r.Pulses})
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +127,9 @@ func (p *peer) DescribePeer(ctx context.Context, r *ddqv1.DescribePeerRequest) (
 		UptimeMs:      s.Uptime.Milliseconds(),
 		ClockOffsetUs: s.ClockOffset.Microseconds(),
 		Subscriptions: int64(s.Subscriptions),
+
+		Pulses:           wire.PeerPulses(s.Pulses),
+		PulsesIncomplete: s.PulsesIncomplete,
 	}
 	for i := range s.Shards {
 		o := &s.Shards[i]

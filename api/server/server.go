@@ -62,7 +62,7 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 	s.channel = newChannel(s.local, calls)
 	for _, registrar := range []grpc.ServiceRegistrar{s.grpc, s.channel} {
 		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
-		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version, warnings: config.Warnings, accepted: config.Accepted})
+		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{lifetime: life, service: cases, version: config.Version, warnings: config.Warnings, accepted: config.Accepted})
 		if config.Access != nil {
 			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access})
 		}

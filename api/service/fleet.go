@@ -37,7 +37,7 @@ func (s *Fleet) describeAll(ctx context.Context, members []fleet.Member) map[str
 	found := make(map[string]*fleet.PeerStatus, len(members))
 	for _, m := range members {
 		wg.Go(func() {
-			st, err := s.node.Describe(ctx, m, false)
+			st, err := s.node.Describe(ctx, m, fleet.StatusQuery{})
 			if err != nil {
 				return
 			}

@@ -74,7 +74,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Delivery:    &Delivery{node, tasks, limits},
 		Fleet:       &Fleet{node, st, limits, look},
 		Workers:     workers.New(node, look.topics),
-		Overviews:   overview.New(node, st, topics.List),
+		Overviews:   overview.New(node, st, overview.Topics{Page: topics.List, Named: look.topics}),
 		Schedules:   scheduled,
 		Calendars:   schedules.NewCalendars(scheduled),
 		Workflows:   flows,

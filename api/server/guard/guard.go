@@ -232,9 +232,9 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	if e := take(s, rule, nil); e != nil {
 		return e
 	}
-	first := rule.Where == auth.Topic || rule.Where == auth.Hello // what it is about, its first message says
+	later := rule.Where == auth.Topic || rule.Where == auth.Hello // what it is about, its first message says
 	ctx, cancel := context.WithCancel(auth.With(stream.Context(), s.Principal))
-	if !first && !rule.Allow(s.Principal, "") {
+	if !later && !rule.Allow(s.Principal, "") {
 		defer cancel()
 		return g.refuse(ctx, info.FullMethod, denied(info.FullMethod, ""))
 	}
@@ -243,7 +243,7 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	if !s.Expires.IsZero() {
 		defer time.AfterFunc(time.Until(s.Expires), cancel).Stop()
 	}
-	err := handler(srv, &guarded{ServerStream: stream, guard: g, ctx: ctx, session: s, rule: rule, first: first})
+	err := handler(srv, &guarded{ServerStream: stream, guard: g, ctx: ctx, session: s, rule: rule, first: later || rule.Where == auth.Shown})
 	if !s.Valid(time.Now()) && stream.Context().Err() == nil {
 		return access.Ended()
 	}
@@ -284,6 +284,14 @@ func (g *guarded) RecvMsg(m any) error {
 		return g.guard.refuse(g.ctx, g.rule.Method, denied(g.rule.Method, topic))
 	}
 	return nil
+}
+
+// SendMsg takes out of listings what the principal may not see.
+func (g *guarded) SendMsg(m any) error {
+	if g.rule.Where == auth.Shown {
+		hide(g.session.Principal, g.rule, m)
+	}
+	return g.ServerStream.SendMsg(m)
 }
 
 // await waits until a message and the payloads in it are not too many. The call was counted for the first one.
@@ -353,6 +361,8 @@ func hide(p *auth.Principal, rule *auth.Rule, reply any) {
 		r.Shards = slices.DeleteFunc(r.Shards, func(s *ddqv1.Shard) bool { return !p.Allow(rule.Verbs, s.GetTopic()) })
 	case *ddqv1.GetOverviewResponse:
 		r.Topics = slices.DeleteFunc(r.Topics, func(t *ddqv1.TopicOverview) bool { return !p.Allow(rule.Verbs, t.GetTopic().GetName()) })
+	case *ddqv1.WatchOverviewResponse:
+		hide(p, rule, r.GetOverview())
 	case *ddqv1.ListWorkersResponse:
 		r.Workers = slices.DeleteFunc(r.Workers, func(w *ddqv1.Worker) bool { return !p.Allow(rule.Verbs, w.GetTopic()) })
 	case *ddqv1.ListSchedulesResponse:

@@ -14,7 +14,7 @@ import (
 
 func get(t *testing.T, at *servicetest.Node) *overview.Overview {
 	t.Helper()
-	v, err := at.Sys.Overviews.Get(t.Context(), 0, "")
+	v, err := at.Sys.Overviews.Get(t.Context(), overview.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestTopicsComeInPages(t *testing.T) {
 			if token == "?" {
 				token = ""
 			}
-			v, err := f.Nodes["a"].Sys.Overviews.Get(t.Context(), 2, token)
+			v, err := f.Nodes["a"].Sys.Overviews.Get(t.Context(), overview.Query{Size: 2, Token: token})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestTopicsComeInPages(t *testing.T) {
 		if fmt.Sprint(names) != "[a b c]" {
 			t.Errorf("%v", names)
 		}
-		if _, err := f.Nodes["a"].Sys.Overviews.Get(t.Context(), 2, "x"); err == nil {
+		if _, err := f.Nodes["a"].Sys.Overviews.Get(t.Context(), overview.Query{Size: 2, Token: "x"}); err == nil {
 			t.Error("a token that is none is taken")
 		}
 	})

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -18,14 +19,14 @@ type recent struct {
 	flight singleflight.Group
 
 	mu   sync.Mutex
-	kept map[string]*Overview // by what was asked for; guarded by mu
+	kept map[Query]*Overview // by what was asked for; guarded by mu
 }
 
-func (r *recent) get(key string, read func() (*Overview, error)) (*Overview, error) {
+func (r *recent) get(key Query, read func() (*Overview, error)) (*Overview, error) {
 	if v := r.fresh(key); v != nil {
 		return v, nil
 	}
-	v, err, _ := r.flight.Do(key, func() (any, error) {
+	v, err, _ := r.flight.Do(fmt.Sprint(key.Size, " ", key.Topic, " ", key.Token), func() (any, error) {
 		v, err := read()
 		if err == nil {
 			r.keep(key, v)
@@ -38,7 +39,7 @@ func (r *recent) get(key string, read func() (*Overview, error)) (*Overview, err
 	return v.(*Overview), nil
 }
 
-func (r *recent) fresh(key string) *Overview {
+func (r *recent) fresh(key Query) *Overview {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if v := r.kept[key]; v != nil && time.Since(v.made) < freshFor {
@@ -47,7 +48,7 @@ func (r *recent) fresh(key string) *Overview {
 	return nil
 }
 
-func (r *recent) keep(key string, v *Overview) {
+func (r *recent) keep(key Query, v *Overview) {
 	v.made = time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -258,12 +258,12 @@ func (n *Node) Notify(to fleet.Member, notice fleet.Notice) {
 
 func (n *Node) Keep([]fleet.Member) {}
 
-func (n *Node) Describe(ctx context.Context, to fleet.Member, due bool) (fleet.PeerStatus, error) {
+func (n *Node) Describe(ctx context.Context, to fleet.Member, q fleet.StatusQuery) (fleet.PeerStatus, error) {
 	other := n.reach(to.Name)
 	if other == nil {
 		return fleet.PeerStatus{}, errors.New("unreachable")
 	}
-	return other.Sys.Node().Peer().Describe(ctx, due)
+	return other.Sys.Node().Peer().Describe(ctx, q)
 }
 
 func (n *Node) Workers(ctx context.Context, to fleet.Member, q fleet.WorkersQuery) ([]fleet.Worker, error) {

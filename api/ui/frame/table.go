@@ -39,6 +39,21 @@ func Counts(numbers ...int64) g.Node {
 	return g.Map(numbers, func(n int64) g.Node { return h.Td(h.Class("number"), g.Text(CountText(n))) })
 }
 
+// Rates are numbers of tasks a second in a row.
+func Rates(perSecond ...float64) g.Node {
+	return g.Map(perSecond, func(n float64) g.Node { return h.Td(h.Class("number"), g.Text(RateText(n))) })
+}
+
+// Late are times by which tasks were late, in a row, in milliseconds; 0 is none.
+func Late(ms ...int64) g.Node {
+	return g.Map(ms, func(n int64) g.Node {
+		if n <= 0 {
+			return h.Td(h.Class("number"))
+		}
+		return h.Td(h.Class("number"), g.Text(SpanText(n)))
+	})
+}
+
 // Digits are numbers in a row that are written without groups.
 func Digits[N int | int32 | int64](numbers ...N) g.Node {
 	return g.Map(numbers, func(n N) g.Node { return h.Td(h.Class("number"), g.Text(strconv.FormatInt(int64(n), 10))) })

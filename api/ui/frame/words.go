@@ -2,6 +2,7 @@ package frame
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -35,6 +36,28 @@ func CountText(n int64) string {
 		out.WriteRune(d)
 	}
 	return out.String()
+}
+
+// SumText is the sum of a series.
+func SumText(counts []int64) string {
+	sum := int64(0)
+	for _, n := range counts {
+		sum += n
+	}
+	return CountText(sum)
+}
+
+// RateText is a number of tasks a second, not more exact than people need; empty for none.
+func RateText(perSecond float64) string {
+	switch {
+	case perSecond <= 0:
+		return ""
+	case perSecond < 0.01:
+		return "< 0.01/s"
+	case perSecond < 10:
+		return strconv.FormatFloat(perSecond, 'f', 2, 64) + "/s"
+	}
+	return CountText(int64(math.Round(perSecond))) + "/s"
 }
 
 // ClockText is the time of a day, in UTC.

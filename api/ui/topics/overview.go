@@ -23,6 +23,8 @@ type overview struct {
 	Due    *frame.Columns
 	Cut    []string // topics of which not all is in Due
 	Create bool     // the visitor may make topics
+
+	Delivered *frame.Columns
 }
 
 const nextMinute = "Due in the next minute, by second"
@@ -59,6 +61,7 @@ func (o *overview) sum() {
 	}
 	o.Due = frame.NewColumns(nextMinute, o.second(0), time.Second, counts)
 	o.Due.After = later
+	o.Delivered = delivered(o.second(0), o.GetTopics())
 }
 
 // second is when a column begins.
@@ -70,11 +73,10 @@ func (o *overview) body() g.Node {
 	server := o.GetServer()
 	return g.Group{
 		g.Map(server.GetWarnings(), frame.Warning),
-		g.Map(o.GetSilentNodes(), func(node string) g.Node {
-			return frame.Warning("Node " + frame.Cut(node) + " did not answer: what only it knows is missing.")
-		}),
+		incomplete(o.GetOverviewResponse),
 		o.Due.Picture(),
 		o.cut(),
+		o.Delivered.Picture(),
 		o.table(),
 		g.If(o.Create, frame.Fold("Make a topic", h.Class("act"), frame.Post("topic/create", h.Class("filter"),
 			frame.Input("Name", h.Name("name"), h.Required(), h.MaxLength("128"), frame.AsTyped()), frame.Button("Make it")))),
@@ -98,9 +100,9 @@ func (o *overview) table() g.Node {
 			h.Pre(g.Text("ddq enqueue --topic mail --delay 10s --payload hello")),
 		}
 	}
-	heads := g.Group{frame.Heads("topic"), frame.NumberHeads("scheduled", "ready", "running", "done", "dead"), frame.Heads("oldest late", "state")}
+	heads := g.Group{frame.Heads("topic"), frame.NumberHeads("scheduled", "ready", "running", "done", "dead"), frame.Heads("oldest late"), frame.NumberHeads("enqueued", "delivered", "p99 late"), frame.Heads("last hour", "state")}
 	return g.Group{
-		frame.Table("Topics", "Tasks of each topic, by state", heads, g.Map(o.GetTopics(), topicRow)),
+		frame.Table("Topics", "Tasks of each topic by state, and what happened to them in the last minute", heads, g.Map(o.GetTopics(), topicRow)),
 		g.If(o.GetNextPageToken() != "", h.P(frame.Anchor("More topics", "", "page", o.GetNextPageToken()))),
 	}
 }
@@ -115,7 +117,7 @@ func topicRow(o *ddqv1.TopicOverview) g.Node {
 		frame.RowHead(frame.Anchor(frame.Cut(t.GetName()), "topic", "name", t.GetName())),
 		frame.Counts(d.GetScheduled(), d.GetReady(), d.GetRunning(), d.GetDone()),
 		frame.Bad(frame.CountText(d.GetDead()), d.GetDead() != 0),
-		frame.Cells(late, openText(t)),
+		frame.Cells(late), pulseCells(o.GetPulse()), frame.Cells(openText(t)),
 	)
 }
 

@@ -21,6 +21,7 @@ type topicPage struct {
 	Minute, Hour *frame.Columns
 	Policy       string
 	May          frame.May
+	Happened     *ddqv1.GetOverviewResponse
 }
 
 func (s *section) topic(ctx context.Context, query url.Values) (frame.View, error) {
@@ -37,6 +38,9 @@ func (s *section) topic(ctx context.Context, query url.Values) (frame.View, erro
 		return frame.View{}, err
 	}
 	p := topicPage{DescribeTopicResponse: about, Now: now, May: frame.Who(ctx).On(name)}
+	if p.Happened, err = s.admin.GetOverview(ctx, &ddqv1.GetOverviewRequest{Topic: name}); err != nil {
+		return frame.View{}, err
+	}
 	if p.Minute, err = s.due(ctx, name, nextMinute, now.Truncate(time.Second), time.Second, 60); err != nil {
 		return frame.View{}, err
 	}
@@ -53,6 +57,7 @@ func (p *topicPage) body() g.Node {
 		p.stopped(),
 		p.figures(),
 		p.pictures(),
+		p.happened(),
 		p.links(),
 		g.If(p.May.Operate, p.acts()),
 		h.H2(g.Text("Policy "), frame.Quiet(fmt.Sprint("version ", t.GetVersion()))),
@@ -92,6 +97,16 @@ func (p *topicPage) pictures() g.Node {
 		return g.Group{h.P(h.Class("quiet"), g.Text("Too much is due soon to be counted here.")), p.Hour.Picture()}
 	}
 	return g.Group{p.Minute.Picture(), p.Hour.Picture()}
+}
+
+// happened is what has happened to its tasks of late.
+func (p *topicPage) happened() g.Node {
+	all := p.Happened.GetTopics()
+	var pulse *ddqv1.Pulse
+	if len(all) > 0 {
+		pulse = all[0].GetPulse()
+	}
+	return g.Group{incomplete(p.Happened), delivered(p.Now, all).Picture(), pulseTable(pulse)}
 }
 
 func (p *topicPage) links() g.Node {

@@ -870,6 +870,9 @@ class GetOverviewResponse(TypedDict, total=False):
     next_page_token: str
     # By name.
     nodes: List[Node]
+    # A node had more topics in use within the hour than it counts, 10,000: what it did to the others
+    # is in no pulse.
+    pulses_incomplete: bool
     # The node that answers, and what is wrong.
     server: DescribeServerResponse
     # Nodes that did not answer in time: what they have is missing.
@@ -1023,6 +1026,18 @@ class LateSignal(TypedDict, total=False):
     signal_id: str
     # RFC 3339.
     time: str
+
+
+# Lateness is by how much deliveries came after their due times: of those of the window, of the present
+# step, and of up to a quarter of the window more. Percentiles are up to 6 % too great.
+class Lateness(TypedDict, total=False):
+    # Of the window and the present step.
+    # A number of 64 bits, as text.
+    max_ms: str
+    # A number of 64 bits, as text.
+    p50_ms: str
+    # A number of 64 bits, as text.
+    p99_ms: str
 
 
 class ListAudiencesResponse(TypedDict, total=False):
@@ -1380,6 +1395,48 @@ class PromoteTaskResponse(TypedDict, total=False):
     # Of the task as it is now.
     # A number of 64 bits, as text.
     version: str
+
+
+# Pulse is what has happened to the tasks of a topic of late, as all nodes counted it. A node that
+# was started anew has forgotten what it did before.
+class Pulse(TypedDict, total=False):
+    # The last hour, in steps of a minute.
+    hour: PulseWindow
+    # The last minute, in steps of 5 seconds.
+    minute: PulseWindow
+
+
+# PulseRates are the means of a window, a second.
+class PulseRates(TypedDict, total=False):
+    acked: int
+    dead: int
+    delivered: int
+    enqueued: int
+    failed: int
+
+
+# PulseWindow is what has happened in steps that are over. A series has a number for each step, the
+# oldest first, or none when all of them are 0.
+class PulseWindow(TypedDict, total=False):
+    acked: List[str]
+    # Tasks that became dead letters.
+    dead: List[str]
+    # Tasks that were handed to workers, each time counted.
+    delivered: List[str]
+    # Tasks that were stored as new ones.
+    enqueued: List[str]
+    # Attempts that ended by a nack, or were not settled in time.
+    failed: List[str]
+    # The first step begins, on the store's clock.
+    # A number of 64 bits, as text.
+    from_unix_ms: str
+    lateness: Lateness
+    # The greatest lateness of the deliveries of each step.
+    latest_ms: List[str]
+    per_second: PulseRates
+    # A number of 64 bits, as text.
+    step_ms: str
+    steps: int
 
 
 PurgeTopicRequest = Dict[str, object]
@@ -2349,6 +2406,8 @@ class TopicOverview(TypedDict, total=False):
     # How late the oldest task is that is ready.
     # A number of 64 bits, as text.
     lateness_ms: str
+    # What has happened to its tasks of late; unset when nothing has within the hour.
+    pulse: Pulse
     topic: Topic
 
 

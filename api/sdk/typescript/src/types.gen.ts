@@ -991,6 +991,11 @@ export interface GetOverviewResponse {
   next_page_token?: string;
   /** By name. */
   nodes?: Node[];
+  /**
+   * A node had more topics in use within the hour than it counts, 10,000: what it did to the others
+   * is in no pulse.
+   */
+  pulses_incomplete?: boolean;
   /** The node that answers, and what is wrong. */
   server?: DescribeServerResponse;
   /** Nodes that did not answer in time: what they have is missing. */
@@ -1151,6 +1156,22 @@ export interface LateSignal {
   signal_id?: string;
   /** RFC 3339. */
   time?: string;
+}
+
+/**
+ * Lateness is by how much deliveries came after their due times: of those of the window, of the present
+ * step, and of up to a quarter of the window more. Percentiles are up to 6 % too great.
+ */
+export interface Lateness {
+  /**
+   * Of the window and the present step.
+   * A number of 64 bits, as text.
+   */
+  max_ms?: string;
+  /** A number of 64 bits, as text. */
+  p50_ms?: string;
+  /** A number of 64 bits, as text. */
+  p99_ms?: string;
 }
 
 export interface ListAudiencesResponse {
@@ -1525,6 +1546,54 @@ export interface PromoteTaskResponse {
    * A number of 64 bits, as text.
    */
   version?: string;
+}
+
+/**
+ * Pulse is what has happened to the tasks of a topic of late, as all nodes counted it. A node that
+ * was started anew has forgotten what it did before.
+ */
+export interface Pulse {
+  /** The last hour, in steps of a minute. */
+  hour?: PulseWindow;
+  /** The last minute, in steps of 5 seconds. */
+  minute?: PulseWindow;
+}
+
+/** PulseRates are the means of a window, a second. */
+export interface PulseRates {
+  acked?: number;
+  dead?: number;
+  delivered?: number;
+  enqueued?: number;
+  failed?: number;
+}
+
+/**
+ * PulseWindow is what has happened in steps that are over. A series has a number for each step, the
+ * oldest first, or none when all of them are 0.
+ */
+export interface PulseWindow {
+  acked?: string[];
+  /** Tasks that became dead letters. */
+  dead?: string[];
+  /** Tasks that were handed to workers, each time counted. */
+  delivered?: string[];
+  /** Tasks that were stored as new ones. */
+  enqueued?: string[];
+  /** Attempts that ended by a nack, or were not settled in time. */
+  failed?: string[];
+  /**
+   * The first step begins, on the store's clock.
+   * A number of 64 bits, as text.
+   */
+  from_unix_ms?: string;
+  lateness?: Lateness;
+  /** The greatest lateness of the deliveries of each step. */
+  latest_ms?: string[];
+  per_second?: PulseRates;
+  /** A number of 64 bits, as text. */
+  step_ms?: string;
+  steps?: number;
 }
 
 export type PurgeTopicRequest = Record<string, unknown>;
@@ -2601,6 +2670,8 @@ export interface TopicOverview {
    * A number of 64 bits, as text.
    */
   lateness_ms?: string;
+  /** What has happened to its tasks of late; unset when nothing has within the hour. */
+  pulse?: Pulse;
   topic?: Topic;
 }
 
