@@ -101,6 +101,7 @@ func (s *Topics) RefreshSealed(ctx context.Context, name string) error {
 	switch {
 	case errors.Is(err, store.ErrTopicNotFound), err == nil && t.Life != was.Life:
 		s.rt.Log.Info("topic closed: it was deleted elsewhere", "topic", name)
+		s.rt.Meter.Forget(name)
 		s.CloseLocked(ctx, name)
 		return nil
 	case err != nil:

@@ -272,6 +272,7 @@ func (s *Topics) closeIfReplaced(ctx context.Context, was *store.Topic) {
 	switch {
 	case errors.Is(err, store.ErrTopicNotFound) || err == nil && t.Life != was.Life:
 		s.rt.Log.Info("topic closed: it was deleted elsewhere", "topic", was.Name)
+		s.rt.Meter.Forget(was.Name)
 	case err == nil && replaced(was, &t):
 		s.rt.Log.Error("topic closed: the store has forgotten a reshard, and shards that it does not have may have tasks",
 			"topic", was.Name, "first", was.First, "shards", was.Shards)

@@ -44,6 +44,7 @@ func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
 	if err := s.store.DeleteTopic(ctx, name, status.Topic.Life); err != nil {
 		return problem.AsError(err)
 	}
+	s.node.Meter().Forget(name)
 	return problem.AsError(s.dropShards(ctx, &status.Topic))
 }
 

@@ -68,6 +68,24 @@ func TestWhatHappenedIsKnownOfAllNodes(t *testing.T) {
 	})
 }
 
+// Another topic of the same name begins with nothing, at every node that had the one before open.
+func TestADeletedTopicHasNoPulse(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		enqueue(t, f.Nodes["a"], "mail", 5, time.Hour)
+		enqueue(t, f.Nodes["b"], "mail", 5, time.Minute)
+		time.Sleep(6 * time.Second)
+		if err := f.Nodes["a"].Sys.Topics.Delete(t.Context(), "mail", true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		enqueue(t, f.Nodes["b"], "mail", 1, time.Hour)
+		time.Sleep(6 * time.Second)
+		if got := sums(&get(t, f.Nodes["a"]).Topics[0].Pulse.Minute); got != (pulse.Tally{pulse.Enqueued: 1}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
 func TestOneTopicIsShownAlone(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
 		for _, topic := range []string{"mail", "sms"} {
