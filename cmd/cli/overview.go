@@ -84,7 +84,7 @@ func (v *overviewView) row() []any {
 		row = append(row, rateText(rate))
 	}
 	for _, ms := range [...]int64{p.LateMs.P50, p.LateMs.P99, p.LateMs.Max} {
-		if p.PerSecond.Delivered == 0 && p.LateMs.Max == 0 {
+		if len(p.Delivered) == 0 && p.LateMs.Max == 0 {
 			row = append(row, "")
 			continue
 		}

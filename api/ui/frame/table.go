@@ -39,19 +39,9 @@ func Counts(numbers ...int64) g.Node {
 	return g.Map(numbers, func(n int64) g.Node { return h.Td(h.Class("number"), g.Text(CountText(n))) })
 }
 
-// Rates are numbers of tasks a second in a row.
-func Rates(perSecond ...float64) g.Node {
-	return g.Map(perSecond, func(n float64) g.Node { return h.Td(h.Class("number"), g.Text(RateText(n))) })
-}
-
-// Late are times by which tasks were late, in a row, in milliseconds; 0 is none.
-func Late(ms ...int64) g.Node {
-	return g.Map(ms, func(n int64) g.Node {
-		if n <= 0 {
-			return h.Td(h.Class("number"))
-		}
-		return h.Td(h.Class("number"), g.Text(SpanText(n)))
-	})
+// Amounts are numbers in a row with their units.
+func Amounts(texts ...string) g.Node {
+	return g.Map(texts, func(text string) g.Node { return h.Td(h.Class("number"), g.Text(text)) })
 }
 
 // Digits are numbers in a row that are written without groups.

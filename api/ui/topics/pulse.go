@@ -41,9 +41,17 @@ func incomplete(r *ddqv1.GetOverviewResponse) g.Node {
 func pulseCells(p *ddqv1.Pulse) g.Node {
 	rates := p.GetMinute().GetPerSecond()
 	return g.Group{
-		frame.Rates(rates.GetEnqueued(), rates.GetDelivered()), frame.Late(p.GetMinute().GetLateness().GetP99Ms()),
+		frame.Amounts(frame.RateText(rates.GetEnqueued()), frame.RateText(rates.GetDelivered()), lateText(p.GetMinute(), (*ddqv1.Lateness).GetP99Ms)),
 		frame.Spark("delivered in the last hour: "+frame.SumText(p.GetHour().GetDelivered()), p.GetHour().GetDelivered()),
 	}
+}
+
+// lateText is how late deliveries of a window were; empty when there were none.
+func lateText(w *ddqv1.PulseWindow, of func(*ddqv1.Lateness) int64) string {
+	if len(w.GetDelivered()) == 0 && w.GetLateness().GetMaxMs() == 0 {
+		return ""
+	}
+	return frame.SpanText(of(w.GetLateness()))
 }
 
 // pulseTable is what has happened to the tasks of a topic, of which nil is nothing.
@@ -51,10 +59,10 @@ func pulseTable(p *ddqv1.Pulse) g.Node {
 	minute, hour := p.GetMinute(), p.GetHour()
 	last, long := minute.GetPerSecond(), hour.GetPerSecond()
 	row := func(name string, lastRate, longRate float64, series []int64) g.Node {
-		return h.Tr(frame.RowHead(g.Text(name)), frame.Rates(lastRate, longRate), frame.Spark(name+" in the last hour: "+frame.SumText(series), series))
+		return h.Tr(frame.RowHead(g.Text(name)), frame.Amounts(frame.RateText(lastRate), frame.RateText(longRate)), frame.Spark(name+" in the last hour: "+frame.SumText(series), series))
 	}
 	late := func(name string, of func(*ddqv1.Lateness) int64, picture g.Node) g.Node {
-		return h.Tr(frame.RowHead(g.Text(name)), frame.Late(of(minute.GetLateness()), of(hour.GetLateness())), picture)
+		return h.Tr(frame.RowHead(g.Text(name)), frame.Amounts(lateText(minute, of), lateText(hour, of)), picture)
 	}
 	heads := g.Group{frame.Heads("tasks"), frame.NumberHeads("last minute", "last hour"), frame.Heads("last hour, by minute")}
 	return frame.Table("What has happened", "What has happened to its tasks, and how late they were delivered", heads, g.Group{
