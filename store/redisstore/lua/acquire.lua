@@ -17,11 +17,13 @@ for k = 1, #KEYS, 2 do
   local permits, waiting = KEYS[k], KEYS[k + 1]
   local max, node, till, n = tonumber(ARGV[arg]), ARGV[arg + 1], ARGV[arg + 2], tonumber(ARGV[arg + 3])
   redis.call('ZREMRANGEBYSCORE', permits, '-inf', now)
+  local used = redis.call('ZCARD', permits)
   local turn, place = turns(waiting), nil
   for i, t in ipairs(turn) do if t[1] == node then place = i end end
-  local free = max - redis.call('ZCARD', permits) - (place and place - 1 or #turn)
-  local granted, from, upto = 0, arg + 4, arg + 3 + n
-  while granted == from - arg - 4 and from <= upto do
+  local free = max - used - (place and place - 1 or #turn)
+  local granted, first, upto = 0, arg + 4, arg + 3 + n
+  local from, expires = first, string.format('%d', till + 1000)
+  while granted == from - first and from <= upto do
     local to = math.min(from + 999, upto)
     local has, add, left = nil, {}, free
     if free <= to - from then has = redis.call('ZMSCORE', permits, unpack(ARGV, from, to)) end
@@ -33,22 +35,28 @@ for k = 1, #KEYS, 2 do
       add[#add + 1], add[#add + 2] = till, ARGV[i]
       granted = granted + 1
     end
-    if #add > 0 then free = free - redis.call('ZADD', permits, unpack(add)) end
+    if #add > 0 then
+      local new = redis.call('ZADD', permits, unpack(add))
+      if used == 0 then
+        redis.call('PEXPIREAT', permits, expires)
+      elseif from == first then -- the key may last longer already
+        redis.call('PEXPIREAT', permits, expires, 'GT')
+      end
+      free, used = free - new, used + new
+    end
     from = to + 1
   end
   if node ~= '' then
     if granted == n then
-      redis.call('HDEL', waiting, node)
+      if place then redis.call('HDEL', waiting, node) end
     else
       local since = place and granted == 0 and turn[place][2] or us
       redis.call('HSET', waiting, node, struct.pack('>i8i8', since, us))
       redis.call('PEXPIRE', waiting, 10000)
     end
   end
-  local last = redis.call('ZRANGE', permits, -1, -1, 'WITHSCORES')[2]
-  if last then redis.call('PEXPIREAT', permits, string.format('%d', last + 1000)) end
   out[#out + 1] = granted
-  out[#out + 1] = redis.call('ZCARD', permits)
+  out[#out + 1] = used
   out[#out + 1] = n == 0 and node == '' and tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0) or 0
   arg = arg + 4 + n
 end
