@@ -72,12 +72,13 @@ local out, heads = {}, {}
 local function leads(i)
   local key, id = ordered[i], ARGV[at + i]
   local prefix = string.char(#key) .. key
-  local first = redis.call('ZRANGE', ORDER, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
-  local always = order_member(key, id)
-  if first == always then return true end
-  if not first or first ~= order_member(key, id, dues[i]) then return false end
+  local first = redis.call('ZRANGE', ORDER, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', '0', '1')[1]
+  if not first or sub(first, #prefix + 9) ~= id then return false end
+  local stands = sub(first, #prefix + 1, #prefix + 8)
+  if stands == never then return true end
+  if stands ~= struct.pack('>i8', math.max(1, dues[i] + 0)) then return false end
   out[#out + 1] = first
-  heads[#heads + 1], heads[#heads + 2] = 0, always
+  heads[#heads + 1], heads[#heads + 2] = '0', prefix .. never .. id
   return true
 end
 local function stand_first()
@@ -204,7 +205,7 @@ for k, o in ipairs(odd) do
       left[#left + 1] = i
       if key then
         out[#out + 1] = order_member(key, id, detail)
-        heads[#heads + 1], heads[#heads + 2] = 0, order_member(key, id)
+        heads[#heads + 1], heads[#heads + 2] = '0', order_member(key, id)
       end
     end
     if reason > 0 then

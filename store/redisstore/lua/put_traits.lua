@@ -8,9 +8,9 @@ local function put_traits(first, k, ids, dues, new)
     local state = not new and PLACE_PENDING or new[i]
     if state then hset[#hset + 1], hset[#hset + 2] = ids[i], traits end
     local member = state == PLACE_PENDING and lane_member(ids[i], dues[i], traits)
-    if member then zadd[#zadd + 1], zadd[#zadd + 2] = 0, member end
+    if member then zadd[#zadd + 1], zadd[#zadd + 2] = '0', member end
     local key = state == PLACE_PENDING and order_key(traits)
-    if key then order[#order + 1], order[#order + 2] = 0, order_member(key, ids[i], dues[i]) end
+    if key then order[#order + 1], order[#order + 2] = '0', order_member(key, ids[i], dues[i]) end
   end
   if #hset > 0 then redis.call('HSET', TRAITS, unpack(hset)) end
   if #zadd > 0 then redis.call('ZADD', LANES, unpack(zadd)) end
