@@ -11,10 +11,11 @@ if not watched then return 0 end
 local clock = redis.call('TIME')
 local kept = clock[1] * 1000000 + clock[2] - string.match(watched, '%d+') * 1000
 local n, limit = 0, tonumber(ARGV[1])
-local old, from = '', '-'
+local old, from, size = '', '-', 1 -- most often the first entry is kept, and an entry may be large
 repeat
-  local page = redis.call('XRANGE', LOG, from, '+', 'COUNT', 64)
-  local more = #page == 64
+  local page = redis.call('XRANGE', LOG, from, '+', 'COUNT', size)
+  local more = #page == size
+  size = math.min(2 * size, 64)
   for _, entry in ipairs(page) do
     local at, count = struct.unpack('>i8I4', entry[2][2])
     if at >= kept or n >= limit then
