@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -40,6 +41,9 @@ func (a *admin) WatchOverview(r *ddqv1.WatchOverviewRequest, stream grpc.ServerS
 	return a.pollError(stream.Context(), err)
 }
 
+// translateFor is how long the server is waited for that says of itself what is in an overview.
+const translateFor = 3 * time.Second
+
 // translated is an overview as callers get it.
 type translated struct {
 	overview *ddqv1.GetOverviewResponse
@@ -50,7 +54,9 @@ type translated struct {
 // guard takes topics out of it.
 func (a *admin) overview(ctx context.Context, v *overview.Overview) (*ddqv1.GetOverviewResponse, error) {
 	t := v.Companion(func() any {
-		out, err := a.translate(context.WithoutCancel(ctx), v) // others wait for it, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), translateFor) // others wait for it, too
+		defer cancel()
+		out, err := a.translate(ctx, v)
 		return &translated{out, err}
 	}).(*translated)
 	if t.err != nil {
