@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -395,4 +396,66 @@ func TestClocksThatDifferAreAnAlarm(t *testing.T) {
 			})
 		})
 	}
+}
+
+// slowAnswers is a store of many clocks whose answers come late: what they say of its clock is old.
+type slowAnswers struct {
+	*memstore.Store
+	late time.Duration
+}
+
+func (s *slowAnswers) Info(ctx context.Context) (store.Info, error) {
+	info, err := s.Store.Info(ctx)
+	info.ManyClocks = true
+	return info, err
+}
+
+func (s *slowAnswers) Claim(ctx context.Context, shard store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
+	defer time.Sleep(s.late)
+	return s.Store.Claim(ctx, shard, session)
+}
+
+func (s *slowAnswers) Window(ctx context.Context, shard store.Shard, q store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	defer time.Sleep(s.late)
+	return s.Store.Window(ctx, shard, q)
+}
+
+func (s *slowAnswers) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	defer time.Sleep(s.late)
+	return s.Store.Stats(ctx, shards)
+}
+
+func (s *slowAnswers) Wakes(ctx context.Context, shard store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {
+	defer time.Sleep(s.late)
+	return s.Store.Wakes(ctx, shard, q)
+}
+
+func (s *slowAnswers) Commit(ctx context.Context, shard store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
+	defer time.Sleep(s.late)
+	return s.Store.Commit(ctx, shard, f, commits)
+}
+
+// TestAResumeCountsFromWhenItIsAskedFor also where the clock of the store is not known well, as of a
+// primary that was silent when its shard was new.
+func TestAResumeCountsFromWhenItIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &slowAnswers{memstore.New(), 1500 * time.Millisecond}
+		s := servicetest.Start(t, actors.Config{}, db)
+		defer func() {
+			s.Node().Stop(t.Context())
+			time.Sleep(5 * time.Second)
+		}()
+		start := time.Now()
+		sched := putSchedule(t, s.Node(), "minutely", everySpec(time.Minute))
+		if _, err := s.Schedules.Pause(t.Context(), "mail", "minutely", "ada", ""); err != nil {
+			t.Fatal(err)
+		}
+		servicetest.Idle(time.Until(start.Add(time.Minute + 500*time.Millisecond)))
+		if _, err := s.Schedules.Resume(t.Context(), "mail", "minutely", "ada", ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := sched.read(); got.Made != 0 || got.Skipped[schedule.WasPaused] != 1 {
+			t.Errorf("half a second after an occurrence it was resumed, and has made %d and skipped %v", got.Made, got.Skipped)
+		}
+	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/schedule/access"
@@ -44,7 +46,10 @@ func (s *Schedules) change(ctx context.Context, topic, name string, what eventOf
 // step takes one step of a schedule and commits it. It returns nil when the schedule has to
 // be read again first.
 func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event) (*located, schedule.Effects, *problem.Error) {
-	now := s.node.Clocks().NowAt(at.shard)
+	now, err := at.now(ctx, s.node.Clocks(), s.cells)
+	if err != nil {
+		return nil, schedule.Effects{}, problem.FromStore(err)
+	}
 	known, err := s.node.Calendars().Fresh(ctx)
 	if err != nil {
 		return nil, schedule.Effects{}, problem.FromStore(err)
@@ -85,6 +90,20 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		next.table = edit.Table
 	}
 	return &next, out, nil
+}
+
+// roughly is how exactly the time of a shard is to be known for nobody to ask for it.
+const roughly = 100 * time.Millisecond
+
+// now is the time by the clock of the shard. It is asked for where little is known of it, as of a primary that
+// was silent when the shard was new: by an earlier time a pause, a resume or an edit would count for what
+// was named before it.
+func (at *located) now(ctx context.Context, clocks *actors.Clocks, cells store.Cells) (store.Millis, error) {
+	if c := clocks.Of(at.shard); c != nil && c.Known(roughly) {
+		return c.Millis(), nil
+	}
+	stamp, _, err := cells.Wakes(ctx, at.shard, store.WakeQuery{Limit: 1})
+	return store.Millis(stamp.Now.UnixMilli()), err
 }
 
 // changed reports whether a schedule is another one than was read. Then its owner may have taken
