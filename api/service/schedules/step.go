@@ -127,9 +127,9 @@ func (s *Schedules) told(ctx context.Context, at *located) (events []schedule.Ev
 	if len(at.Open) == 0 {
 		return nil, taken, nil
 	}
-	underWay, e := s.underWay(ctx, at)
-	if e != nil {
-		return nil, 0, e
+	underWay, err := at.underWay(ctx, s.cells)
+	if err != nil {
+		return nil, 0, problem.FromStore(err)
 	}
 	for after, more := at.Taken, true; more; {
 		parcels, err := s.cells.Parcels(ctx, at.shard.For(at.topic.Life), store.InBox, after, toldPage)
@@ -151,12 +151,12 @@ func (s *Schedules) told(ctx context.Context, at *located) (events []schedule.Ev
 	return append(events, at.EndsOf(underWay)...), taken, nil
 }
 
-// underWay returns what is told to a schedule and was on its way from shards of before a reshard.
-func (s *Schedules) underWay(ctx context.Context, at *located) (all []store.Parcel, _ *problem.Error) {
+// underWay returns what is told to the schedule and was on its way from shards of before a reshard.
+func (at *located) underWay(ctx context.Context, cells store.Cells) (all []store.Parcel, err error) {
 	for _, former := range schedule.Formers(at.topic, at.Name, at.shard.N) {
-		parcels, err := access.UnderWay(ctx, s.cells, former, at.shard, at.Taken, func(p *store.Parcel) bool { return p.To == at.cell.ID })
+		parcels, err := access.UnderWay(ctx, cells, former, at.shard, at.Taken, func(p *store.Parcel) bool { return p.To == at.cell.ID })
 		if err != nil {
-			return nil, problem.FromStore(err)
+			return nil, err
 		}
 		all = append(all, parcels...)
 	}
