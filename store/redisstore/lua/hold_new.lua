@@ -78,8 +78,10 @@ if #odd == 0 and count ~= '2' then
   local new
   -- include put_tells.lua
   if watched then
-    for i = 1, n do tell(CHANGE_ENQUEUED, ids[i], 0, dues[i], 1) end
-    for i = 1, n do tell_held(CHANGE_HELD, ids[i], running[2 * i], 1) end
+    for i = 1, n do
+      tell(CHANGE_ENQUEUED, ids[i], 0, dues[i], 1)
+      tell_held(CHANGE_HELD, ids[i], running[2 * i], 1)
+    end
     told()
   end
   return {us, seq, inbox, 0, odd}
@@ -138,8 +140,6 @@ put_attrs(attributes, ids, new)
 if watched then
   for i = 1, n do
     if new[i] then tell(CHANGE_ENQUEUED, ids[i], 0, dues[i], 1) end
-  end
-  for i = 1, n do
     if new[i] == PLACE_RUNNING then tell_held(CHANGE_HELD, ids[i], running[2 * i], 1) end
   end
   told()

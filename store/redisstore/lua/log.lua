@@ -13,21 +13,11 @@ if watched then
   local pack, take, sub, byte = struct.pack, struct.unpack, string.sub, string.byte
   redis.call('XLEN', LOG)
   if owner[5] then redis.call('HLEN', ATTRS) end
-  -- parts are what told writes: behind the first one, four for each change, which are what
-  -- is in front of the id, the id, the worker and the attributes.
-  local parts, ids, attributes, n = {''}, {}, {}, 0 -- but for parts, by position
-  -- Most changes of a call are alike but for the id: what is in front of it is packed once
-  -- for those in a row.
-  local head, its_kind, its_attempt, its_due, its_version, its_reason, its_outcome, its_id, its_worker
+  local changes, ids, attributes, n = {}, {}, {}, 0 -- by position
   tell = function(kind, id, attempt, due, version, reason, outcome, worker, attrs)
     worker = worker or ''
     n = n + 1
-    if kind ~= its_kind or due ~= its_due or attempt ~= its_attempt or version ~= its_version or reason ~= its_reason
-      or outcome ~= its_outcome or #id ~= its_id or #worker ~= its_worker then
-      head = pack('>BBBI4I4i8I2I2', kind, reason or 0, outcome or 0, attempt, version or 0, due or 0, #id, #worker)
-      its_kind, its_attempt, its_due, its_version, its_reason, its_outcome, its_id, its_worker = kind, attempt, due, version, reason, outcome, #id, #worker
-    end
-    parts[4 * n - 2], parts[4 * n - 1], parts[4 * n], parts[4 * n + 1] = head, id, worker, '\0\0'
+    changes[n] = pack('>BBBI4I4i8I2I2', kind, reason or 0, outcome or 0, attempt, version or 0, due or 0, #id, #worker) .. id .. worker
     ids[n], attributes[n] = id, attrs or false
   end
   worker_of = function(who) -- see running.lua
@@ -39,17 +29,11 @@ if watched then
     if not note or #note < 30 then return 0 end
     return (take('>I4', note, 3))
   end
-  local said, said_attempt, said_worker -- what the last record said of who has the task, and read
   tell_held = function(kind, id, record, version, reason, outcome)
     if #record < 30 then return end
-    local high, low = byte(record, 29, 30)
-    local last = 30 + 256 * high + low
-    local says = sub(record, 25, last)
-    if says ~= said then
-      said, said_attempt, said_worker = says, take('>I4', says), worker_of(sub(says, 7))
-    end
-    local due = kind == CHANGE_HELD and tonumber(sub(record, last + 1)) or 0
-    tell(kind, id, said_attempt, due, version, reason, outcome, said_worker)
+    local attempt, length = take('>I4I2', record, 25)
+    local due = kind == CHANGE_HELD and tonumber(sub(record, 31 + length)) or 0
+    tell(kind, id, attempt, due, version, reason, outcome, worker_of(sub(record, 31, 30 + length)))
   end
   -- look_up finds the attributes that nobody has said, and adds them to the changes.
   local function look_up(gone, attrs)
@@ -60,16 +44,20 @@ if watched then
       for i = 1, #now do
         local k = first + i - 1
         local packed = attributes[k] or known[ids[k]] or now[i] or ''
-        parts[4 * k + 1] = pack('>I2', #packed) .. packed
+        changes[k] = changes[k] .. pack('>I2', #packed) .. packed
       end
     end
   end
   told = function(gone, attrs)
     if n == 0 then return end
-    if owner[5] then look_up(gone, attrs) end
+    local none = '\0\0' -- length of the attributes
+    if owner[5] then
+      look_up(gone, attrs)
+      none = ''
+    end
     local last = redis.call('HINCRBY', OWNER, 'logged', n)
     local oldest = math.max(0, last - string.match(watched, ':(%d+)') + 1)
-    parts[1] = pack('>i8I4', us, n)
-    redis.call('XADD', LOG, 'MINID', string.format('%.0f', oldest), string.format('%.0f-0', last), 'c', table.concat(parts))
+    redis.call('XADD', LOG, 'MINID', string.format('%.0f', oldest), string.format('%.0f-0', last), 'c',
+      pack('>i8I4', us, n) .. table.concat(changes, none) .. none)
   end
 end
