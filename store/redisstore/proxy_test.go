@@ -16,7 +16,8 @@ import (
 // answers. It owns a goroutine to accept and two per connection.
 type proxy struct {
 	listener net.Listener
-	server   atomic.Pointer[redistest.Server] // that new connections lead to
+	server   atomic.Pointer[redistest.Server] // that new connections lead to,
+	turns    atomic.Pointer[redistest.Server] // by turns with this one; nil: always
 	lossy    atomic.Bool                      // close connections instead of passing answers on
 	wg       sync.WaitGroup
 
@@ -38,7 +39,12 @@ func startProxy(t *testing.T, server *redistest.Server) *proxy {
 			if err != nil {
 				return
 			}
-			upstream, err := net.Dial("unix", p.server.Load().Socket())
+			to := p.server.Load()
+			if other := p.turns.Load(); other != nil {
+				p.server.Store(other)
+				p.turns.Store(to)
+			}
+			upstream, err := net.Dial("unix", to.Socket())
 			if err != nil {
 				client.Close()
 				continue

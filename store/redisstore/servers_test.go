@@ -198,6 +198,18 @@ func TestFormerServerAnswersNoMore(t *testing.T) {
 	})
 }
 
+// TestServersThatAnswerByTurns is of an address behind which a balancer has several processes.
+func TestServersThatAnswerByTurns(t *testing.T) {
+	a, b := redistest.Start(t), redistest.Start(t)
+	p := startProxy(t, a)
+	s := open(t, "redis://"+p.listener.Addr().String())
+	p.turns.Store(b)
+	for range 50 {
+		inParallel(t, 8, func() error { _, _ = s.Clock(t.Context()); return nil })
+	}
+	inParallel(t, 8, func() error { _, err := s.Clock(t.Context()); return err })
+}
+
 // inParallel calls do so many times at once.
 func inParallel(t *testing.T, n int, do func() error) {
 	t.Helper()

@@ -21,7 +21,8 @@ import (
 // Invariant: once the server at an address is known to be another one, nothing reaches the former
 // one any more. Sentinels, names and balancers come to name another while connections to the former
 // are open, which goes on to answer for up to ten seconds, with what is lost; so all
-// connections are closed then.
+// connections are closed then. An address behind which several processes answer at a time has to do
+// without: each connection would close the others.
 type identities struct {
 	log     *slog.Logger
 	changes atomic.Uint64
@@ -35,9 +36,15 @@ type identities struct {
 type server struct {
 	runID     string // empty: it does not say
 	number    uint64 // 0: no connection has said yet
-	takeovers uint64 // how often it was found to be another one
+	takeovers uint64 // how often it was found to be another one, and the connections were closed
 	lines     map[*line]struct{}
+
+	former  map[string]bool // run ids of before
+	returns int             // how often one of these was found again
 }
+
+// maxReturns is how often former servers may come back before several are taken to answer at a time.
+const maxReturns = 10
 
 // runID is what INFO calls the id of a process.
 const runID = "run_id"
@@ -50,7 +57,7 @@ func newIdentities(log *slog.Logger) *identities {
 func (s *identities) at(addr string) *server {
 	is := s.by[addr]
 	if is == nil {
-		is = &server{lines: make(map[*line]struct{})}
+		is = &server{lines: make(map[*line]struct{}), former: make(map[string]bool)}
 		s.by[addr] = is
 	}
 	return is
@@ -86,7 +93,8 @@ func inInfo(info, name string) string {
 	return ""
 }
 
-// is records which process a server is, and reports whether it is another one than before.
+// is records which process a server is, and reports whether it is another one than before, and the
+// connections are closed.
 func (s *identities) is(addr, id string) (another bool) {
 	s.mu.Lock()
 	at := s.at(addr)
@@ -95,20 +103,29 @@ func (s *identities) is(addr, id string) (another bool) {
 		s.mu.Unlock()
 		return false
 	}
+	if at.former[id] {
+		at.returns++
+	}
+	at.former[at.runID] = true
 	at.runID, at.number = id, s.changes.Add(1)
-	another = known && id != "" // of one that never says nothing can be told
+	another = known && id != "" && at.returns <= maxReturns // of one that never says nothing can be told
 	if another {
 		at.takeovers++
-		for l := range at.lines {
-			l.hangUp()
-		}
-		clear(at.lines)
+		at.hangUp()
 	}
 	s.mu.Unlock()
 	if known {
 		s.log.Warn("redis restarted, or another took over: what it answered last may be lost", "addr", addr)
 	}
 	return another
+}
+
+// hangUp closes all connections.
+func (s *server) hangUp() {
+	for l := range s.lines {
+		l.hangUp()
+	}
+	clear(s.lines)
 }
 
 // of returns who a server is; 0: there was no connection to it yet.

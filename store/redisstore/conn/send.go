@@ -20,7 +20,7 @@ func (n *nodes) send(ctx context.Context, key string, cmds ...redis.Cmder) error
 	if err == nil {
 		err = exchange(ctx, node, false, cmds)
 	}
-	for errors.Is(err, errTookOver) && n.one != nil {
+	for try := 0; errors.Is(err, errTookOver) && n.one != nil && try < maxReturns; try++ {
 		err = exchange(ctx, node, false, cmds)
 	}
 	if err == nil || n.patience == 0 {
