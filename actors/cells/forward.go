@@ -37,15 +37,5 @@ func (l mover) forwardSome(ctx context.Context, t *tally, parcels []store.Parcel
 	if len(c.Send) == 0 {
 		return nil
 	}
-	t.count(last)
-	c.Puts = []store.Put{t.put}
-	_, results, err := l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{c})
-	if err != nil {
-		return err
-	}
-	if r := &results[0]; r.Status != store.OK && !schedule.Landed(&c, r) {
-		return store.ErrUnavailable // another owner was quicker: the next look knows
-	}
-	t.counted(last)
-	return nil
+	return l.commitCounted(ctx, l.ID, &l.Fence, t, last, c)
 }

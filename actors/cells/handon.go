@@ -24,15 +24,6 @@ type tally struct {
 	last int64
 }
 
-// count has the tally remember a number, with the next commit of its put.
-func (t *tally) count(number int64) { t.put.Body = strconv.AppendInt(nil, number, 10) }
-
-// counted says that such a commit was made.
-func (t *tally) counted(number int64) {
-	t.last = number
-	t.put.If++
-}
-
 // handOn delivers parcels of the out-box, in order of their numbers for each shard that they
 // go to, and reports whether there are more. A shard remembers in a cell, the tally, what it
 // got of this one: so each arrives once, however often it is sent.
@@ -121,21 +112,31 @@ func (l mover) deliver(ctx context.Context, to store.Shard, parcels []store.Parc
 	if err != nil {
 		return err
 	}
-	last := parcels[len(parcels)-1].Number
-	t.count(last)
-	c := store.Commit{Puts: []store.Put{t.put}}
+	var c store.Commit
 	for i := range parcels {
 		c.Send = append(c.Send, store.Parcel{To: parcels[i].To, Body: parcels[i].Body})
 	}
-	_, results, err := l.commitAll(ctx, to, nil, []store.Commit{c})
+	if err := l.commitCounted(ctx, to, nil, t, parcels[len(parcels)-1].Number, c); err != nil {
+		return err
+	}
+	l.out.Told = append(l.out.Told, to)
+	return nil
+}
+
+// commitCounted makes a commit with which a tally comes to remember a number. It fails when another owner
+// was quicker: the next look knows.
+func (l *look) commitCounted(ctx context.Context, s store.Shard, f *store.Fence, t *tally, number int64, c store.Commit) error {
+	t.put.Body = strconv.AppendInt(nil, number, 10)
+	c.Puts = []store.Put{t.put}
+	_, results, err := l.commitAll(ctx, s, f, []store.Commit{c})
 	if err != nil {
 		return err
 	}
 	if r := &results[0]; r.Status != store.OK && !schedule.Landed(&c, r) {
-		return store.ErrUnavailable // a former owner of this shard was quicker: the next look knows
+		return store.ErrUnavailable
 	}
-	t.counted(last)
-	l.out.Told = append(l.out.Told, to)
+	t.last = number
+	t.put.If++
 	return nil
 }
 

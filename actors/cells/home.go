@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 )
@@ -34,7 +33,7 @@ func (l *look) sendEnds(ctx context.Context, ends []store.Parcel) error {
 	if err != nil {
 		return err
 	}
-	c := store.Commit{Take: l.Progress.Taken} // see stepFlow
+	c, last := store.Commit{Take: l.Progress.Taken}, t.last // see stepFlow
 	for i := range ends {
 		if ends[i].Number <= t.last {
 			continue
@@ -47,16 +46,12 @@ func (l *look) sendEnds(ctx context.Context, ends []store.Parcel) error {
 			continue
 		}
 		c.Send = append(c.Send, p)
-		t.count(ends[i].Number)
+		last = ends[i].Number
 	}
 	if len(c.Send) == 0 {
 		return nil
 	}
-	c.Puts = []store.Put{t.put}
-	_, results, err := l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{c})
-	if err == nil && results[0].Status != store.OK && !schedule.Landed(&c, &results[0]) {
-		err = store.ErrUnavailable // another owner was quicker: the next look knows
-	}
+	err = l.commitCounted(ctx, l.ID, &l.Fence, &t, last, c)
 	l.out.Sent = l.out.Sent || err == nil
 	return err
 }
