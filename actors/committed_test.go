@@ -27,3 +27,23 @@ func TestTaskMadeAnewBeforeItsEndIsHeardOfComesInTime(t *testing.T) {
 		}
 	})
 }
+
+// A user may delete a task and enqueue it again under its id, and the node hear of the deletion last.
+func TestTaskEnqueuedAgainBeforeItsDeletionIsHeardOfComesInTime(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{WatchdogInterval: time.Hour, Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 10)
+		servicetest.EnqueueOne(t, s, servicetest.After("mail", "again", time.Second))
+		shard := store.Shard{Topic: "mail", N: place.ShardOf("again", 1)}
+		stamp, _, err := s.Node().Store().Remove(t.Context(), shard, []string{"again"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		servicetest.EnqueueOne(t, s, servicetest.After("mail", "again", time.Second))
+		ref, _ := s.Node().Topics().Opened("mail")
+		ref.Deleted(shard.N, stamp.Seq, "again")
+		time.Sleep(2 * time.Second)
+		if got := w.Take(); len(got) != 1 || got[0].Task.ID != "again" {
+			t.Errorf("%d deliveries two seconds later, want that of the task", len(got))
+		}
+	})
+}

@@ -71,8 +71,10 @@ func (r *Topic) Pending(n int, seq int64, tasks ...store.Entry) {
 	r.tell(n, &shard.PendingChanged{Tasks: tasks, Seq: seq})
 }
 
-// Deleted tells a shard that tasks were deleted. It is a hint.
-func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &shard.PendingGone{Ids: ids}) }
+// Deleted tells a shard that the store call of a seq deleted tasks. It is a hint.
+func (r *Topic) Deleted(n int, seq int64, ids ...string) {
+	r.tell(n, &shard.PendingGone{Ids: ids, Seq: seq})
+}
 
 // CellsChanged tells the owner of a shard, here or elsewhere, that a call changed when its
 // cells wake. It is a hint.
@@ -87,7 +89,7 @@ func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 		for i, removed := range c.Removes {
 			gone[i] = removed.ID
 		}
-		r.tell(n, &shard.PendingGone{Ids: gone, Seq: stamp.Seq})
+		r.Deleted(n, stamp.Seq, gone...)
 	}
 	if len(c.Adds) > 0 {
 		made := make([]store.Entry, len(c.Adds))

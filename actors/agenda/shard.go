@@ -156,3 +156,12 @@ func (s *Shard) Removed(ids []string) {
 		s.orders.Removed(id)
 	}
 }
+
+// WereRemoved learns that tasks were deleted, before calls of which is known what they did: they
+// may be there again. So it forgets none, the hold finds out, but asks who is first now where
+// others wait for one of them.
+func (s *Shard) WereRemoved(ids []string) {
+	for _, id := range ids {
+		s.orders.Doubt(id)
+	}
+}

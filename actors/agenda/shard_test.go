@@ -206,6 +206,10 @@ func (s *shardScene) taskStep(t *testing.T, d *datadriven.TestData, key string, 
 		for _, e := range tasks {
 			s.Removed([]string{e.ID})
 		}
+	case "wereremoved":
+		for _, e := range tasks {
+			s.WereRemoved([]string{e.ID})
+		}
 	case "look":
 		s.LookAtKey(key)
 	case "inorder":

@@ -129,10 +129,12 @@ func (l *look) commit(ctx context.Context, commits []store.Commit, kept []schedu
 		switch {
 		case r.Status == store.OK:
 			made.Fresh = appendRuns(made.Fresh, &commits[i])
+			made.take(&commits[i])
 			l.accept(ctx, &commits[i], &kept[i], look.Cell.ID)
 			continue
 		case r.Status == store.Stale && schedule.Landed(&commits[i], r):
 			made.Known = appendRuns(made.Known, &commits[i])
+			made.take(&commits[i])
 			l.accept(ctx, &commits[i], &kept[i], look.Cell.ID)
 			continue
 		case r.Status == store.Stale && r.Cell.ID == look.Cell.ID:
@@ -162,9 +164,6 @@ func appendRuns(es []store.Entry, c *store.Commit) []store.Entry {
 func (l *look) accept(ctx context.Context, c *store.Commit, k *schedule.Kept, id store.CellID) {
 	l.settled(id)
 	l.changed = true
-	for _, r := range c.Removes {
-		l.out.Removed = append(l.out.Removed, r.ID)
-	}
 	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, c.Cancels)...)
 	l.count(k)
 }

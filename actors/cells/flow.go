@@ -158,10 +158,12 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 		switch {
 		case r.Status == store.OK:
 			made.Fresh = appendRuns(made.Fresh, &s.commit)
+			made.take(&s.commit)
 			l.acceptFlow(ctx, s)
 			continue
 		case r.Status == store.Stale && workflow.Landed(&s.commit, r):
 			made.Known = appendRuns(made.Known, &s.commit)
+			made.take(&s.commit)
 			l.acceptFlow(ctx, s)
 			continue
 		case r.Status == store.Stale && r.Cell.ID == s.header.ID:
@@ -182,9 +184,6 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 	l.settled(s.header.ID)
 	l.changed = true
-	for _, r := range s.commit.Removes {
-		l.out.Removed = append(l.out.Removed, r.ID)
-	}
 	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, s.commit.Cancels)...)
 	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })
 	l.countFlow(s)

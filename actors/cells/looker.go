@@ -86,8 +86,7 @@ func (p Progress) over() Progress {
 
 // Outcome is what a look came to. What it did before it failed is in it, too.
 type Outcome struct {
-	Made      []Runs
-	Removed   []string          // ids of tasks
+	Made      []Runs            // in the order of the commits
 	Cancelled []fleet.EndedHold // their workers are to be told
 	Told      []store.Shard     // that got parcels
 	Elsewhere []fleet.Committed // in other shards
@@ -104,11 +103,19 @@ type Outcome struct {
 	Err       error
 }
 
-// Runs are those that one commit made; Known are those of which it is not known when they
-// became pending.
+// Runs are those that one commit took back and made; Known are those of which it is not known
+// when they became pending.
 type Runs struct {
 	Seq          int64
+	Gone         []string
 	Fresh, Known []store.Entry
+}
+
+// take records what a commit took back.
+func (r *Runs) take(c *store.Commit) {
+	for _, gone := range c.Removes {
+		r.Gone = append(r.Gone, gone.ID)
+	}
 }
 
 // Look looks at the cells once.

@@ -114,19 +114,18 @@ func (l mover) sendAll(ctx context.Context) error {
 		if len(commits) == 0 {
 			return nil
 		}
-		_, results, err := l.commitAll(ctx, l.ID, &l.Fence, commits)
+		stamp, results, err := l.commitAll(ctx, l.ID, &l.Fence, commits)
 		if err != nil {
 			return err
 		}
+		made := Runs{Seq: stamp.Seq}
 		looks := l.looks
 		l.looks = nil
 		for i := range results {
 			look, r := looks[i], &results[i]
 			switch {
 			case r.Status == store.OK || r.Status == store.Stale && r.Cell.Version == 0:
-				for _, gone := range commits[i].Removes {
-					l.out.Removed = append(l.out.Removed, gone.ID)
-				}
+				made.take(&commits[i])
 				continue
 			case r.Status == store.Stale:
 				look = schedule.Look{Cell: r.Cell, Topic: l.Topic}
@@ -135,6 +134,7 @@ func (l mover) sendAll(ctx context.Context) error {
 			}
 			l.looks = append(l.looks, look)
 		}
+		l.out.Made = append(l.out.Made, made)
 	}
 	return nil
 }

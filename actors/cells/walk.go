@@ -134,10 +134,8 @@ func (w *walker) accepted(c *store.Commit, made Runs) {
 	w.settled(w.cell.ID)
 	w.changed = true
 	w.countStep()
+	made.take(c)
 	w.out.Made = append(w.out.Made, made)
-	for _, r := range c.Removes {
-		w.out.Removed = append(w.out.Removed, r.ID)
-	}
 	if len(c.Send) > 0 {
 		w.out.Again = true // the schedule is told
 	}

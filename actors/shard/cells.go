@@ -287,13 +287,13 @@ func (k *cellKeeper) wakeBy(at store.Millis) {
 	}
 }
 
-// report tells the others what a look did. What it removed comes first: it may have made a task of
-// the same id anew, and one that is told of in vain is no harm.
+// report tells the others what a look did. What a commit took back comes first: it may have made a
+// task of the same id anew.
 func (k *cellKeeper) report(m *cells.Outcome) {
-	if len(m.Removed) > 0 {
-		k.notifier.receive(&PendingGone{Ids: m.Removed})
-	}
 	for _, made := range m.Made {
+		if len(made.Gone) > 0 {
+			k.notifier.gone(made.Seq, made.Gone)
+		}
 		if len(made.Fresh) > 0 {
 			k.notifier.becamePending(made.Seq, made.Fresh)
 		}

@@ -29,10 +29,7 @@ func (n *notifier) receive(message any) {
 	case *PendingChanged:
 		n.becamePending(m.Seq, m.Tasks)
 	case *PendingGone:
-		if m.Seq == 0 || !n.seqs.Overtaken(m.Seq) { // else they may be there again: the store says so when they are due
-			n.tasks.Removed(m.Ids)
-		}
-		n.tellGone(m.Ids)
+		n.gone(m.Seq, m.Ids)
 	case *PendingElsewhere:
 		n.learnPending(m)
 	case *EndedElsewhere:
@@ -64,6 +61,16 @@ func (n *notifier) learn(seq int64, tasks []store.Entry) {
 	} else {
 		n.tasks.Pending(n.Now(), tasks...)
 	}
+}
+
+// gone records that one store call deleted tasks.
+func (n *notifier) gone(seq int64, ids []string) {
+	if n.seqs.Overtaken(seq) {
+		n.tasks.WereRemoved(ids)
+	} else {
+		n.tasks.Removed(ids)
+	}
+	n.tellGone(ids)
 }
 
 // tellPending tells the owner of tasks that are due within its horizon, which may be

@@ -139,10 +139,10 @@ type (
 		Reply chan fleet.OwnedShard
 		Due   bool // with what comes due soon
 	}
-	// PendingGone comes from the node: tasks were deleted.
+	// PendingGone comes from the node: one store call deleted tasks.
 	PendingGone struct {
 		Ids []string
-		Seq int64 // of the call, if tasks of these ids may be made anew; else 0
+		Seq int64
 	}
 	// LoadTick comes from the node: look ahead into the store.
 	LoadTick struct{}

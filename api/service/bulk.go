@@ -211,15 +211,16 @@ func (s *BulkEditor) deleteTargets(ctx context.Context, ref *actors.Topic, shard
 			ids = append(ids, t.id)
 		}
 	}
+	var stamp store.Stamp
 	var results []store.RemoveResult
 	repeated, err := s.node.Resolve(ctx, func() (err error) {
-		_, results, err = s.store.Remove(ctx, shard, ids)
+		stamp, results, err = s.store.Remove(ctx, shard, ids)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	ref.Deleted(shard.N, ids...)
+	ref.Deleted(shard.N, stamp.Seq, ids...)
 	for _, r := range results {
 		if r.Status == store.OK {
 			n++

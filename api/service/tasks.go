@@ -65,9 +65,10 @@ func (s *Tasks) delete(ctx context.Context, topic, id string, force bool) (found
 		}
 	}
 	for _, place := range place.Candidates(ref.Config(), id) {
+		var stamp store.Stamp
 		var results []store.RemoveResult
 		repeated, err := s.node.Resolve(ctx, func() (err error) {
-			_, results, err = s.store.Remove(ctx, place, []string{id})
+			stamp, results, err = s.store.Remove(ctx, place, []string{id})
 			return err
 		})
 		if err != nil {
@@ -75,7 +76,7 @@ func (s *Tasks) delete(ctx context.Context, topic, id string, force bool) (found
 		}
 		switch r := results[0]; {
 		case r.Status == store.OK:
-			ref.Deleted(place.N, id)
+			ref.Deleted(place.N, stamp.Seq, id)
 			return topic, nil
 		case repeated:
 			return topic, problem.AsError(store.ErrUnknown)

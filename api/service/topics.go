@@ -188,7 +188,7 @@ func (s *Topics) purge(ctx context.Context, shard store.Shard, ref *actors.Topic
 		if e != nil {
 			return e
 		}
-		_, results, err := s.store.Remove(ctx, shard, ids)
+		stamp, results, err := s.store.Remove(ctx, shard, ids)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (s *Topics) purge(ctx context.Context, shard store.Shard, ref *actors.Topic
 				done.Deleted++
 			}
 		}
-		ref.Deleted(shard.N, ids...)
+		ref.Deleted(shard.N, stamp.Seq, ids...)
 		after = page[len(page)-1]
 	}
 }
