@@ -76,7 +76,7 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 		Size: &t.ref.shared.Bodies,
 		Wake: func() { t.Send(t.ref.pid, &roomInBytes{}) },
 	}
-	t.core.Subscribe(&dispatch.Subscription{
+	t.core.Subscribe(t.Clock.Now(), &dispatch.Subscription{
 		ID:          sub.ID,
 		MaxInFlight: m.options.MaxInFlight,
 		OnDemand:    m.options.OnDemand,

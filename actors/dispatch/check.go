@@ -1,6 +1,9 @@
 package dispatch
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Check returns what does not add up, empty when all does. It holds after every method;
 // of subscriptions whose bytes have become free, once Roomy has been called.
@@ -19,6 +22,8 @@ func (t *Topic) Check() string {
 	}
 	if v := c.vacancy(); len(t.limiter.windows) > 0 && v.room > t.limiter.coming {
 		return fmt.Sprintf("%d windows want tokens, and there is room for %d tasks", len(t.limiter.windows), v.room)
+	} else if i := slices.IndexFunc(t.limiter.windows, func(r *rateLimit) bool { return r.len() > 0 && v.elsewhere(r) > 0 }); i >= 0 {
+		return fmt.Sprintf("window %q wants tokens, and workers of other nodes would come", t.limiter.windows[i].key)
 	}
 	return t.limiter.check()
 }

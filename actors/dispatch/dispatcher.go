@@ -155,8 +155,9 @@ func (c *dispatcher) reserve(n int) []int64 {
 }
 
 // subscribe adds a subscription without credit.
-func (c *dispatcher) subscribe(s *Subscription) {
+func (c *dispatcher) subscribe(s *Subscription) []assignment {
 	c.subs = append(c.subs, &subState{ID: s.ID, Max: s.MaxInFlight, OnDemand: s.OnDemand, visibility: s.Visibility, bytes: s.Bytes})
+	return c.match()
 }
 
 // link says whether a node can be asked on behalf of a subscription.

@@ -29,8 +29,9 @@ type Subscription struct {
 	Bytes       ByteRoom      // nil: any number
 }
 
-// Subscribe adds a subscription without credit.
-func (t *Topic) Subscribe(s *Subscription) { t.core.subscribe(s) }
+// Subscribe adds a subscription without credit. One on demand hears of what is ready and of
+// nothing else: for tasks that wait for tokens of a window these are asked for now.
+func (t *Topic) Subscribe(now time.Time, s *Subscription) { t.hold(now, t.core.subscribe(s)) }
 
 // Unsubscribe forgets a subscription. What it has in flight stays held, and what it has
 // permits asked for is ready again when they come.

@@ -59,7 +59,7 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 	case "limits":
 		s.Configure(now, 10, scenarioLimits(t, d))
 	case "subscribe":
-		s.Subscribe(&Subscription{ID: a.sub, MaxInFlight: a.n, OnDemand: d.HasArg("on-demand"), Visibility: time.Minute})
+		s.Subscribe(now, &Subscription{ID: a.sub, MaxInFlight: a.n, OnDemand: d.HasArg("on-demand"), Visibility: time.Minute})
 	case "unsubscribe":
 		s.Unsubscribe(a.sub)
 	case "grant":
