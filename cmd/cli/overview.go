@@ -104,27 +104,52 @@ func rateText(perSecond float64) string {
 }
 
 func overviewCommand(c *cli) *cobra.Command {
-	return &cobra.Command{
+	var follow bool
+	cmd := &cobra.Command{
 		Use:   "overview [TOPIC]",
 		Short: "Show how topics fare: tasks by state, what happens in a second, and how late tasks are delivered",
 		Long: `Show how topics fare: tasks by state, and what happened to them in a second of the last minute.
 Lateness is by how much deliveries came after their due times. JSON has the last hour, too, and the
 numbers step by step: of five seconds in the minute, of a minute in the hour.`,
-		Example: "  ddq overview\n  ddq overview mail -o json | jq .hour.late_ms",
+		Example: "  ddq overview\n  ddq overview -f\n  ddq overview mail -o json | jq .hour.late_ms",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			topic := ""
 			if len(args) > 0 {
 				topic = args[0]
 			}
-			return c.Call(cmd, func(ctx context.Context, s *client.Client) error { return c.overview(ctx, s, topic) })
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
+				if !follow {
+					all, err := s.Overview(ctx, topic)
+					return c.showOverview(&all, err)
+				}
+				return c.followOverview(ctx, s, topic)
+			})
 		},
 	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show it again each second, until SIGINT")
+	return cmd
 }
 
-func (c *cli) overview(ctx context.Context, s *client.Client, topic string) error {
+// followOverview shows each overview in the place of the last one on a terminal, else below it.
+func (c *cli) followOverview(ctx context.Context, s *client.Client, topic string) error {
+	redraw := c.Output != terminal.FormatJSON && terminal.IsTerminal(c.Out)
+	for all, err := range s.WatchOverview(ctx, topic) {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case redraw && err == nil:
+			fmt.Fprint(c.Out, "\x1b[H\x1b[2J")
+		}
+		if err := c.showOverview(&all, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cli) showOverview(all *overview.Overview, err error) error {
 	out := c.Listing("topic", "scheduled", "ready", "running", "dead", "enqueued/s", "delivered/s", "acked/s", "failed/s", "late p50", "p99", "most")
-	all, err := s.Overview(ctx, topic)
 	for i := range all.Topics {
 		v := viewOverview(&all.Topics[i])
 		if err := out.Add(v, v.row()...); err != nil {

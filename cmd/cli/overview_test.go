@@ -4,11 +4,14 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/client/overview"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
@@ -63,5 +66,43 @@ func TestOverviewOfAServer(t *testing.T) {
 	}
 	if none := ddq(exitOK, "cluster", "workers", "--topic", "mail"); !strings.Contains(none.err, "no workers") {
 		t.Errorf("stderr = %q", none.err)
+	}
+}
+
+func TestOverviewIsFollowed(t *testing.T) {
+	n := startTestNode(t, nil)
+	ddq := on(t, n)
+	ddq(exitOK, "enqueue", "--topic", "mail", "--payload", "x", "--delay", "1h")
+	s, err := client.Dial(n.GRPCAddr(), client.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	seen := 0
+	for all, err := range s.WatchOverview(t.Context(), "mail") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; seen == 1 {
+			ddq(exitOK, "enqueue", "--topic", "mail", "--payload", "x", "--delay", "1h")
+		}
+		if all.Topics[0].Scheduled == 2 {
+			break
+		}
+	}
+	for _, err := range s.WatchOverview(t.Context(), "none") {
+		if !errors.Is(err, client.ErrNotFound) {
+			t.Errorf("a topic that is not there: %v", err)
+		}
+	}
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	out := make(chan outcome, 1)
+	go func() {
+		out <- ddqWith(ctx, "", []string{"DDQ_ADDR=" + n.GRPCAddr()}, "overview", "-f", "-o", "json")
+	}()
+	time.AfterFunc(1500*time.Millisecond, interrupt)
+	if got := <-out; got.code != exitOK || got.out != "" && !strings.HasPrefix(got.out, `{"topic":"mail","scheduled":2,`) {
+		t.Errorf("interrupted: exit code %d, %s%s", got.code, got.out, got.err)
 	}
 }

@@ -3,6 +3,7 @@ package overview
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/call"
@@ -73,28 +74,84 @@ type Overviews struct {
 func New(do call.Do, admin ddqv1.AdminServiceClient) Overviews { return Overviews{do, admin} }
 
 // Overview returns how a topic fares, or every one when it is empty. It may be a second old.
-func (c *Overviews) Overview(ctx context.Context, topic string) (all Overview, err error) {
-	silent := make(map[string]bool)
-	for token := ""; ; {
-		r, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.GetOverview, &ddqv1.GetOverviewRequest{Topic: topic, PageSize: call.PageSize, PageToken: token})
-		if err != nil {
-			return Overview{}, err
-		}
-		from := time.UnixMilli(r.GetDueFromUnixMs()).UTC()
-		for _, t := range r.GetTopics() {
-			all.Topics = append(all.Topics, topicFrom(t, from))
-		}
-		for _, node := range r.GetSilentNodes() {
-			if !silent[node] {
-				silent[node] = true
-				all.SilentNodes = append(all.SilentNodes, node)
+func (c *Overviews) Overview(ctx context.Context, topic string) (Overview, error) {
+	first, err := c.page(ctx, topic, "")
+	if err != nil {
+		return Overview{}, err
+	}
+	return c.whole(ctx, topic, first)
+}
+
+// WatchOverview goes through what Overview returns, once a second, until ctx ends, which ends the
+// sequence with its error. When a server goes away another one is asked, and the sequence ends with
+// the error when none answers within the client's timeout. A loop that is slow misses seconds.
+func (c *Overviews) WatchOverview(ctx context.Context, topic string) iter.Seq2[Overview, error] {
+	return func(yield func(Overview, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for {
+			all, err := c.Overview(ctx, topic) // says what is wrong when a stream has ended
+			if !yield(all, err) || err != nil {
+				return
+			}
+			pause := time.NewTimer(time.Second)
+			if !c.follow(ctx, topic, yield) {
+				pause.Stop()
+				return
+			}
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
 			}
 		}
-		all.PulsesIncomplete = all.PulsesIncomplete || r.GetPulsesIncomplete()
-		if token = r.GetNextPageToken(); token == "" {
-			return all, nil
+	}
+}
+
+// follow hands over what one server sends until that ends, and reports whether more is wanted.
+func (c *Overviews) follow(ctx context.Context, topic string, yield func(Overview, error) bool) bool {
+	stream, err := c.admin.WatchOverview(ctx, &ddqv1.WatchOverviewRequest{Topic: topic, PageSize: call.PageSize})
+	for err == nil {
+		var r *ddqv1.WatchOverviewResponse
+		if r, err = stream.Recv(); err != nil {
+			break
+		}
+		var all Overview
+		if all, err = c.whole(ctx, topic, r.GetOverview()); err == nil && !yield(all, nil) {
+			return false
 		}
 	}
+	return true
+}
+
+func (c *Overviews) page(ctx context.Context, topic, token string) (*ddqv1.GetOverviewResponse, error) {
+	return call.Answer(ctx, c.do, call.Idempotent, c.admin.GetOverview, &ddqv1.GetOverviewRequest{Topic: topic, PageSize: call.PageSize, PageToken: token})
+}
+
+// whole returns the overview that begins with a page.
+func (c *Overviews) whole(ctx context.Context, topic string, r *ddqv1.GetOverviewResponse) (all Overview, err error) {
+	for {
+		all.add(r)
+		if r.GetNextPageToken() == "" {
+			return all, nil
+		}
+		if r, err = c.page(ctx, topic, r.GetNextPageToken()); err != nil {
+			return Overview{}, err
+		}
+	}
+}
+
+func (o *Overview) add(r *ddqv1.GetOverviewResponse) {
+	from := time.UnixMilli(r.GetDueFromUnixMs()).UTC()
+	for _, t := range r.GetTopics() {
+		o.Topics = append(o.Topics, topicFrom(t, from))
+	}
+	for _, node := range r.GetSilentNodes() {
+		if !slices.Contains(o.SilentNodes, node) {
+			o.SilentNodes = append(o.SilentNodes, node)
+		}
+	}
+	o.PulsesIncomplete = o.PulsesIncomplete || r.GetPulsesIncomplete()
 }
 
 func topicFrom(t *ddqv1.TopicOverview, from time.Time) Topic {
