@@ -28,6 +28,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 		{nil, []string{"retry"}, "requires at least 1 arg"},
 		{nil, []string{"retry", "one"}, "not the number of a task"},
 		{nil, []string{"relay", "--token-file", "/nowhere"}, "--token-file"},
+		{nil, []string{"relay", "--token-file", "main.go"}, "there is no token"},
 		{nil, []string{"relay", "--tls-cert", "/nowhere"}, "go together"},
 		{nil, []string{"relay", "--tls-ca", "main.go"}, "no certificate"},
 		{[]string{"DDQ_POLL=soon"}, []string{"relay"}, "in the environment"},

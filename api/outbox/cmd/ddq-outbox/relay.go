@@ -1,17 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/token"
 	"github.com/ddq-io/ddq/api/outbox"
 )
 
@@ -27,7 +28,7 @@ type target struct {
 
 func (t *target) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&t.addr, "addr", "127.0.0.1:9090", "address of the server, or of several nodes: a:9090,b:9090")
-	fs.StringVar(&t.token, "token-file", "", "file of the token that says who calls; DDQ_TOKEN is the token itself")
+	fs.StringVar(&t.token, "token-file", "", "file of the token that says who calls, read again when it changes; DDQ_TOKEN is the token itself")
 	fs.BoolVar(&t.tls, "tls", false, "talk to the server over TLS; the other --tls flags imply it")
 	fs.StringVar(&t.ca, "tls-ca", "", "file of the authorities that signed the server's certificate, in PEM (default the system's)")
 	fs.StringVar(&t.cert, "tls-cert", "", "file of a certificate to show to the server")
@@ -58,15 +59,15 @@ database must not go through a pooler that shares it between transactions.`,
 }
 
 func (p *program) relay(cmd *cobra.Command, db outbox.Database, t target) error {
-	token, err := p.readToken(t)
-	if err != nil {
-		return err
-	}
 	secure, err := t.config()
 	if err != nil {
 		return err
 	}
-	c, err := client.Dial(t.addr, client.Config{TLS: secure, Token: token})
+	cfg := client.Config{TLS: secure}
+	if err := p.whoCalls(t, &cfg); err != nil {
+		return err
+	}
+	c, err := client.Dial(t.addr, cfg)
 	if err != nil {
 		return usagef("%v", err)
 	}
@@ -89,16 +90,21 @@ func (p *program) relay(cmd *cobra.Command, db outbox.Database, t target) error 
 	return nil
 }
 
-// readToken is the token that says who calls; empty when there is none.
-func (p *program) readToken(t target) (string, error) {
+// whoCalls adds to the configuration of a client what says who calls, if there is something.
+func (p *program) whoCalls(t target, cfg *client.Config) error {
 	if t.token == "" {
-		return p.lookup("DDQ_TOKEN"), nil
+		cfg.Token = p.lookup("DDQ_TOKEN")
+		return nil
 	}
 	text, err := os.ReadFile(t.token)
 	if err != nil {
-		return "", usagef("--token-file: %v", err)
+		return usagef("--token-file: %v", err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	if len(bytes.Fields(text)) != 1 {
+		return usagef("--token-file: there is no token in %s", t.token)
+	}
+	cfg.Tokens = token.File(t.token)
+	return nil
 }
 
 // config is nil without TLS.
