@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -27,14 +29,16 @@ type program struct {
 	came   chan string
 	stop   context.CancelFunc
 	over   sync.WaitGroup
-	err    error // of the worker, once it is over
+	err    error        // of the worker, once it is over
+	warned bytes.Buffer // by the worker
 }
 
 func startProgram(t *testing.T, conn *grpc.ClientConn) *program {
 	ctx, stop := context.WithCancel(t.Context())
 	p := &program{T: t, client: client.New(conn, client.Config{}), came: make(chan string, 10), stop: stop}
+	log := slog.New(slog.NewTextHandler(&p.warned, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	p.over.Go(func() {
-		p.err = worker.New(conn, worker.Config{Topic: "mail"}, worker.HandlerFunc(func(_ context.Context, task worker.Task) error {
+		p.err = worker.New(conn, worker.Config{Topic: "mail", Logger: log}, worker.HandlerFunc(func(_ context.Context, task worker.Task) error {
 			p.came <- task.ID
 			return nil
 		})).Run(ctx)
@@ -86,8 +90,8 @@ func TestProgramsOutliveTheirTokens(t *testing.T) {
 		if issued < 120/10 || issued > 120/7+1 {
 			t.Errorf("%d tokens in two hours", issued)
 		}
-		if err := p.end(); err != nil {
-			t.Errorf("the worker ended with %v", err)
+		if err := p.end(); err != nil || p.warned.Len() > 0 {
+			t.Errorf("the worker ended with %v, and warned of %s", err, p.warned.String())
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ddq-io/ddq/api/client/token"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -74,12 +75,12 @@ func (t *topicWorker) stayConnected(ctx context.Context, at *place) error {
 }
 
 // level is how much is made of a session that ends with err: a node's tasks come from
-// others then, and a server that drains is one that is stopped with care.
+// others then, a server that drains is one that is stopped with care, and tokens are renewed.
 func (at *place) level(err error) slog.Level {
 	switch {
 	case at.node != "":
 		return slog.LevelDebug
-	case errors.Is(err, errDraining):
+	case errors.Is(err, errDraining), errors.Is(err, token.ErrStreamEnded):
 		return slog.LevelInfo
 	}
 	return slog.LevelWarn

@@ -127,7 +127,7 @@ func TestPayloadsInHandAreBounded(t *testing.T) {
 			d.Task.Payload = make([]byte, size)
 			st.mu.Lock()
 			st.credit--
-			st.held[token(id)] = time.Now().Add(fakeHold)
+			st.held[holdToken(id)] = time.Now().Add(fakeHold)
 			st.mu.Unlock()
 			st.send(&ddqv1.SubscribeResponse{Deliveries: []*ddqv1.Delivery{d}})
 		}

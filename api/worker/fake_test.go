@@ -234,7 +234,7 @@ func (st *fakeStream) sendTasks(all ...*ddqv1.Delivery) {
 		st.f.t.Errorf("the test delivers without credit")
 	}
 	for _, d := range all {
-		st.held[token(d.Task.Id)] = time.Now().Add(fakeHold)
+		st.held[holdToken(d.Task.Id)] = time.Now().Add(fakeHold)
 		d.Task.HandlerTimeoutMs = st.f.handlerTimeout.Milliseconds()
 	}
 	st.mu.Unlock()
@@ -254,12 +254,12 @@ func (st *fakeStream) books() (credit, held int, acked []string, nacked []*ddqv1
 	return st.credit, len(st.held), append([]string(nil), st.acked...), append([]*ddqv1.Nack(nil), st.nacked...), len(st.extends)
 }
 
-func token(id string) string { return "token-" + id }
+func holdToken(id string) string { return "token-" + id }
 
 func delivery(topic, id string) *ddqv1.Delivery {
 	return &ddqv1.Delivery{
 		Task:      &ddqv1.Task{Id: id, Topic: topic, Payload: []byte("payload " + id), RetryCount: 1, MaxRetries: 3},
-		HoldToken: []byte(token(id)),
+		HoldToken: []byte(holdToken(id)),
 		HoldMs:    fakeHold.Milliseconds(),
 	}
 }

@@ -141,7 +141,7 @@ func TestCancelReachesTheHandler(t *testing.T) {
 		st.deliver("a", "b") // a runs, b waits
 		synctest.Wait()
 		st.send(&ddqv1.SubscribeResponse{Cancels: []*ddqv1.Cancel{
-			{TaskId: "b", HoldToken: []byte(token("b"))}, {TaskId: "z", HoldToken: []byte(token("z"))}, {TaskId: "a", HoldToken: []byte(token("a"))},
+			{TaskId: "b", HoldToken: []byte(holdToken("b"))}, {TaskId: "z", HoldToken: []byte(holdToken("z"))}, {TaskId: "a", HoldToken: []byte(holdToken("a"))},
 		}})
 		for range 2 {
 			if got := <-causes; !errors.Is(got, ErrCanceled) {

@@ -35,7 +35,7 @@ func (n *notebook) checkpoint(c *ddqv1.Checkpoint) (*ddqv1.CheckpointResponse, e
 			return nil, err
 		}
 	}
-	if string(c.GetHoldToken()) != token(c.GetTaskId()) {
+	if string(c.GetHoldToken()) != holdToken(c.GetTaskId()) {
 		return nil, status.Errorf(codes.FailedPrecondition, "token %q", c.GetHoldToken())
 	}
 	if n.entries == nil {

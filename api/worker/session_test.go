@@ -93,7 +93,7 @@ func TestRepeatedOutcomeThatFindsNoHoldWasAccepted(t *testing.T) {
 						return nil
 					}
 					return &ddqv1.Settled{Sequence: r.GetSequence(), Results: []*ddqv1.SettleResult{
-						{HoldToken: []byte(token("a")), Error: &ddqv1.Error{Code: int32(codes.FailedPrecondition), Reason: "HOLD_LOST"}},
+						{HoldToken: []byte(holdToken("a")), Error: &ddqv1.Error{Code: int32(codes.FailedPrecondition), Reason: "HOLD_LOST"}},
 					}}
 				}
 				x := start(t, f, Config{}, HandlerFunc(func(context.Context, Task) error { return c.outcome }))
@@ -123,7 +123,7 @@ func TestOutcomesAreSaidAgainAfterAPassingFailure(t *testing.T) {
 				return accept(r)
 			}
 			return &ddqv1.Settled{Sequence: r.GetSequence(), Results: []*ddqv1.SettleResult{
-				{HoldToken: []byte(token("a")), Error: &ddqv1.Error{Code: int32(codes.Unavailable), RetryAfterMs: 1000}},
+				{HoldToken: []byte(holdToken("a")), Error: &ddqv1.Error{Code: int32(codes.Unavailable), RetryAfterMs: 1000}},
 			}}
 		}
 		x := start(t, f, Config{}, HandlerFunc(ok))
@@ -325,7 +325,7 @@ func TestTasksKeepWhatTheyCameWith(t *testing.T) {
 			t.Fatalf("got %d tasks, want 9", len(got))
 		}
 		for _, task := range got {
-			if string(task.HoldToken) != token(task.ID) {
+			if string(task.HoldToken) != holdToken(task.ID) {
 				t.Errorf("token of task %s is %q", task.ID, task.HoldToken)
 			}
 			want := strings.Repeat(task.ID[:1], 8)

@@ -93,7 +93,7 @@ func (r *shown) RecvMsg(m any) error {
 		r.begun = true
 		return nil
 	case r.begun && status.Code(err) == codes.Unauthenticated:
-		return broke()
+		return ErrStreamEnded
 	}
 	return r.source.refused(r.Context(), r.text, err)
 }
@@ -103,7 +103,15 @@ func (s *Source) refused(ctx context.Context, text string, err error) error {
 	if status.Code(err) != codes.Unauthenticated || !s.replaced(ctx, text) {
 		return err
 	}
-	return broke()
+	return ErrStreamEnded
 }
 
-func broke() error { return status.Error(codes.Unavailable, "the token of the stream has ended") }
+// ErrStreamEnded is why a stream broke, or did not begin, whose token has ended: it may be begun anew with
+// another one. Its code is Unavailable.
+var ErrStreamEnded error = streamEnded{}
+
+type streamEnded struct{}
+
+func (streamEnded) Error() string { return "the token of the stream has ended" }
+
+func (e streamEnded) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
