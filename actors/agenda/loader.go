@@ -2,6 +2,7 @@ package agenda
 
 import (
 	"math"
+	"slices"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -98,6 +99,8 @@ func (l *loader) admitPage(now store.Millis, w *window, page []store.Entry, more
 		last = page[len(page)-1]
 	}
 	w.End(last, more)
+	// What is known to be due sooner may have been moved since the page was read.
+	page = slices.DeleteFunc(page, func(e store.Entry) bool { return l.knownSooner(now, e) })
 	for _, e := range page {
 		l.keep(now, e)
 	}
