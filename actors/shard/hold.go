@@ -246,9 +246,11 @@ func (h *holder) unheld(now store.Millis, r *holdRequest, result *store.HoldResu
 func (h *holder) onHoldsFailed(m *holdsDone) {
 	oldest := m.batch[0].task.Due
 	for _, r := range m.batch {
-		h.tasks.Left(r.task.ID)
-		h.report.refundCounted(r.sub, 1, r.counted)
 		oldest = min(oldest, r.task.Due)
+		if news := h.tasks.Left(r.task.ID); news != nil {
+			oldest = min(oldest, news.Due) // it was moved meanwhile
+		}
+		h.report.refundCounted(r.sub, 1, r.counted)
 	}
 	h.endAdmissions(m)
 	h.holds.expect(m.tokens, m.began, m.err)
