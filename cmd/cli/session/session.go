@@ -1,9 +1,7 @@
 package session
 
 import (
-	"bytes"
 	"context"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,14 +54,11 @@ func (c *Session) whoCalls(cfg *client.Config) error {
 		cfg.Token = c.LookupEnv(TokenVariable)
 		return nil
 	}
-	text, err := os.ReadFile(c.token)
+	source, err := token.OpenFile(c.token)
 	if err != nil {
 		return Usagef("--token-file: %v", err)
 	}
-	if len(bytes.Fields(text)) != 1 {
-		return Usagef("--token-file: there is no token in %s", c.token)
-	}
-	cfg.Tokens = token.File(c.token)
+	cfg.Tokens = source
 	return nil
 }
 

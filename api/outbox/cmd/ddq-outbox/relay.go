@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -96,14 +95,11 @@ func (p *program) whoCalls(t target, cfg *client.Config) error {
 		cfg.Token = p.lookup("DDQ_TOKEN")
 		return nil
 	}
-	text, err := os.ReadFile(t.token)
+	source, err := token.OpenFile(t.token)
 	if err != nil {
 		return usagef("--token-file: %v", err)
 	}
-	if len(bytes.Fields(text)) != 1 {
-		return usagef("--token-file: there is no token in %s", t.token)
-	}
-	cfg.Tokens = token.File(t.token)
+	cfg.Tokens = source
 	return nil
 }
 
