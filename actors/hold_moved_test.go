@@ -33,12 +33,7 @@ func TestTaskMovedWhileItsHoldFailsComesSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := actors.Config{WatchdogInterval: time.Hour, Topic: store.Topic{Shards: 1}}
 		s := servicetest.Start(t, cfg, &awayForHolds{servicetest.NewFaultyStore(), 3 * time.Second})
-		defer func() {
-			short, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			s.Node().Stop(short)
-			time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
-		}()
+		defer servicetest.Stop(s)
 		w := servicetest.Subscribe(t, s, "mail", 10)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 2*time.Second))
 		time.Sleep(3 * time.Second)

@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,21 +20,15 @@ func TestHoldsOfAFormerOwnerRunOutOnTime(t *testing.T) {
 				f := servicetest.NewFaultyStore()
 				cfg := actors.Config{WatchdogInterval: time.Minute, Topic: store.Topic{Shards: 1, Visibility: 20 * time.Second,
 					Backoff: store.Backoff{Kind: store.BackoffFixed, Base: 100 * time.Millisecond}}}
-				stop := func(s *service.Service) {
-					short, cancel := context.WithTimeout(context.Background(), time.Second)
-					defer cancel()
-					s.Node().Stop(short)
-					time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
-				}
 				former := servicetest.Start(t, cfg, f)
 				w := servicetest.Subscribe(t, former, "mail", 10)
 				servicetest.EnqueueOne(t, former, servicetest.After("mail", "a", 0))
 				ends := w.TakeOne().Deadline.Time()
-				stop(former)
+				servicetest.Stop(former)
 
 				f.Set(func(f *servicetest.FaultyStore) { f.Losing[call] = 1 })
 				s := servicetest.Start(t, cfg, f)
-				defer stop(s)
+				defer servicetest.Stop(s)
 				w = servicetest.Subscribe(t, s, "mail", 10)
 				time.Sleep(time.Until(ends) + 2*time.Second)
 				if got := len(w.Take()); got != 1 {

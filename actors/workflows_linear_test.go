@@ -31,9 +31,7 @@ const (
 	opCancel
 	opRetry
 	opGet
-	callerOps = iota
-
-	opDeliver linearOp = iota - 1 // a worker gets the task
+	opDeliver // a worker gets the task
 	opAck
 	opNack // for good
 )
@@ -122,30 +120,29 @@ func linearModel() porcupine.Model {
 
 // after are the states that an operation may lead to; none: it cannot have come to that.
 func (s linearState) after(in linearIn, out linearOut) []linearState {
-	same := []linearState{s}
 	switch {
 	case s.state == 0 && in.op != opSubmit:
-		return same[:count(out.refused == refusal.NoWorkflow)]
+		return s.when(out.refused == refusal.NoWorkflow)
 	case out.refused != "":
-		return same[:count(s.refuses(in.op))]
+		return s.when(s.refuses(in.op))
 	}
 	switch in.op {
 	case opSubmit:
 		if s.state == 0 && !out.there {
 			return []linearState{{state: workflow.Running}}
 		}
-		return same[:count(s.state != 0 && out.there && out.state == s.state)]
+		return s.when(s.state != 0 && out.there && out.state == s.state)
 	case opSignal:
 		s.signalled = true
-		return []linearState{s}[:count(s.state.Open())]
+		return s.when(s.state.Open())
 	case opCancel:
 		return s.cancelled(out)
 	case opRetry:
 		return s.retried()
 	case opGet:
-		return same[:count(out.state == s.state)]
+		return s.when(out.state == s.state)
 	case opDeliver:
-		return same[:count(s.work == made && in.try == s.try)]
+		return s.when(s.work == made && in.try == s.try)
 	}
 	if s.work != made || in.try != s.try {
 		return nil
@@ -164,7 +161,7 @@ func (s linearState) cancelled(out linearOut) []linearState {
 	if s.state = out.state; s.state == workflow.Cancelled {
 		s.work = noTask // it is deleted, and never comes
 	}
-	return []linearState{s}[:count(s.state == workflow.Cancelling || s.state == workflow.Cancelled)]
+	return s.when(s.state == workflow.Cancelling || s.state == workflow.Cancelled)
 }
 
 // retried is what a retry leads to: the task is made anew that failed or was cancelled, or the wait.
@@ -191,12 +188,16 @@ func (s linearState) refuses(op linearOp) bool {
 	return false
 }
 
-func count(ok bool) int {
-	if ok {
-		return 1
+// when is s, if it can be.
+func (s linearState) when(can bool) []linearState {
+	if can {
+		return []linearState{s}
 	}
-	return 0
+	return nil
 }
+
+// linearCallers are as many as call each workflow, and then there is the worker.
+const linearCallers, workerClient = 4, 4
 
 // linearHistory is what was done to one workflow, in the order of a clock that all share.
 type linearHistory struct {
@@ -231,7 +232,7 @@ func (p *linearPlay) Deliver(ds []subscription.Delivery) bool {
 	defer p.mu.Unlock()
 	for _, d := range ds {
 		of := d.Task.StepOf
-		p.by[of.Workflow].note(callerOps, linearIn{opDeliver, int(of.Try)}, linearOut{}, p.clock.Add(1), p.clock.Add(1))
+		p.by[of.Workflow].note(workerClient, linearIn{opDeliver, int(of.Try)}, linearOut{}, p.clock.Add(1), p.clock.Add(1))
 		s := subscription.Settlement{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}
 		in := linearIn{opAck, int(of.Try)}
 		if drawn(2, d.Task.ID) == 0 {
@@ -254,7 +255,7 @@ func (p *linearPlay) Settled(_ uint64, results []subscription.Settled) {
 	for _, r := range results {
 		if s, there := p.settles[r.ID+string(r.Token)]; there {
 			delete(p.settles, r.ID+string(r.Token))
-			p.by[s.workflow].note(callerOps+1, s.in, linearOut{unsure: r.Err != nil}, s.from, p.clock.Add(1))
+			p.by[s.workflow].note(workerClient, s.in, linearOut{unsure: r.Err != nil}, s.from, p.clock.Add(1))
 		}
 	}
 }
@@ -309,7 +310,7 @@ func TestCallsOfAWorkflowAreLinearizable(t *testing.T) {
 		var callers sync.WaitGroup
 		for i := range *linearWorkflows {
 			id := fmt.Sprint("w", i)
-			for client := range 4 {
+			for client := range linearCallers {
 				callers.Go(func() {
 					for n := range 8 {
 						time.Sleep(time.Duration(drawn(1200, id, client, n, "pause")) * time.Millisecond)

@@ -97,12 +97,23 @@ func TestOverviewIsFollowed(t *testing.T) {
 	}
 
 	ctx, interrupt := context.WithCancel(t.Context())
-	out := make(chan outcome, 1)
-	go func() {
-		out <- ddqWith(ctx, "", []string{"DDQ_ADDR=" + n.GRPCAddr()}, "overview", "-f", "-o", "json")
-	}()
-	time.AfterFunc(1500*time.Millisecond, interrupt)
-	if got := <-out; got.code != exitOK || got.out != "" && !strings.HasPrefix(got.out, `{"topic":"mail","scheduled":2,`) {
-		t.Errorf("interrupted: exit code %d, %s%s", got.code, got.out, got.err)
+	out := &twice{then: interrupt}
+	code := Run(ctx, Streams{In: strings.NewReader(""), Out: out, Err: t.Output(), Environ: []string{"DDQ_ADDR=" + n.GRPCAddr()}}, []string{"overview", "-f", "-o", "json"})
+	if code != exitOK || strings.Count(out.String(), `{"topic":"mail","scheduled":2,`) < 2 {
+		t.Errorf("interrupted: exit code %d, %s", code, out)
 	}
+}
+
+// twice calls then when something is written for the second time.
+type twice struct {
+	bytes.Buffer
+	writes int
+	then   func()
+}
+
+func (w *twice) Write(b []byte) (int, error) {
+	if w.writes++; w.writes == 2 {
+		w.then()
+	}
+	return w.Buffer.Write(b)
 }

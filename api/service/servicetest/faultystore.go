@@ -1,11 +1,9 @@
 package servicetest
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/service"
@@ -62,12 +60,7 @@ func FaultBubble(t *testing.T, cfg actors.Config, test func(t *testing.T, s *ser
 	synctest.Test(t, func(t *testing.T) {
 		f := NewFaultyStore()
 		s := Start(t, cfg, f)
-		defer func() {
-			short, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			s.Node().Stop(short)
-			time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
-		}()
+		defer Stop(s)
 		test(t, s, f)
 	})
 }

@@ -39,15 +39,17 @@ func Idle(d time.Duration) {
 func Bubble(t *testing.T, cfg actors.Config, test func(t *testing.T, s *service.Service)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Start(t, cfg, memstore.New())
-		defer func() {
-			// A test may leave tasks held; their streams do not answer.
-			short, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			s.Node().Stop(short)
-			time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
-		}()
+		defer Stop(s)
 		test(t, s)
 	})
+}
+
+// Stop stops a node in fake time. A test may leave tasks held; their streams do not answer.
+func Stop(s *service.Service) {
+	short, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s.Node().Stop(short)
+	time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
 }
 
 // New returns the use cases of a new node, and what starts the node and its upkeep.
