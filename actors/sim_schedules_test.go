@@ -220,9 +220,7 @@ func (s *sim) commit(sh store.Shard, f *store.Fence, commits []store.Commit) []s
 func (s *sim) pendingOf(sh store.Shard, commits []store.Commit) map[string]bool {
 	var ids []string
 	for i := range commits {
-		for _, r := range commits[i].Removes {
-			ids = append(ids, r.ID)
-		}
+		ids = append(ids, commits[i].Removed()...)
 	}
 	_, found, err := s.on(sh).Get(simContext, sh, ids)
 	if err != nil {

@@ -85,18 +85,10 @@ func (r *Topic) CellsChanged(n int) { r.tell(n, &shard.CellsChanged{}) }
 // the look may make a task of the same id anew.
 func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 	if len(c.Removes) > 0 {
-		gone := make([]string, len(c.Removes))
-		for i, removed := range c.Removes {
-			gone[i] = removed.ID
-		}
-		r.Deleted(n, stamp.Seq, gone...)
+		r.Deleted(n, stamp.Seq, c.Removed()...)
 	}
 	if len(c.Adds) > 0 {
-		made := make([]store.Entry, len(c.Adds))
-		for i, t := range c.Adds {
-			made[i] = store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits}
-		}
-		r.Pending(n, stamp.Seq, made...)
+		r.Pending(n, stamp.Seq, store.EntriesOf(c.Adds)...)
 	}
 	if slices.ContainsFunc(c.Send, func(p store.Parcel) bool { return p.Topic != "" }) {
 		r.ParcelsSent(n)

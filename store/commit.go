@@ -73,6 +73,15 @@ type Commit struct {
 	From uint64
 }
 
+// Removed are the ids of the tasks that c removes.
+func (c *Commit) Removed() []string {
+	ids := make([]string, len(c.Removes))
+	for i := range c.Removes {
+		ids[i] = c.Removes[i].ID
+	}
+	return ids
+}
+
 // Put changes one cell. A cell without a body is deleted.
 type Put struct {
 	Cell       // its Version is not looked at

@@ -62,6 +62,15 @@ type Entry struct {
 	Traits *Traits // nil: none. Of no meaning in a position
 }
 
+// EntriesOf are tasks without their bodies.
+func EntriesOf(tasks []*Task) []Entry {
+	es := make([]Entry, len(tasks))
+	for i, t := range tasks {
+		es[i] = Entry{ID: t.ID, Due: t.Due, Traits: t.Traits}
+	}
+	return es
+}
+
 // WindowQuery says which pending tasks to return.
 type WindowQuery struct {
 	After Entry // the zero Entry starts at the oldest

@@ -158,8 +158,8 @@ func (s *Shard) Removed(ids []string) {
 }
 
 // WereRemoved learns that tasks were deleted, before calls of which is known what they did: they
-// may be there again. So it forgets none, the hold finds out, but asks who is first now where
-// others wait for one of them.
+// may be there again. So it forgets none, and the hold finds out; where one is the first of its
+// key, the store is asked who is that now.
 func (s *Shard) WereRemoved(ids []string) {
 	for _, id := range ids {
 		s.orders.Doubt(id)

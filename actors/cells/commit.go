@@ -128,13 +128,11 @@ func (l *look) commit(ctx context.Context, commits []store.Commit, kept []schedu
 		l.Metrics.CountCommit("schedule", r.Status)
 		switch {
 		case r.Status == store.OK:
-			made.Fresh = appendRuns(made.Fresh, &commits[i])
-			made.take(&commits[i])
+			made.fresh(&commits[i])
 			l.accept(ctx, &commits[i], &kept[i], look.Cell.ID)
 			continue
 		case r.Status == store.Stale && schedule.Landed(&commits[i], r):
-			made.Known = appendRuns(made.Known, &commits[i])
-			made.take(&commits[i])
+			made.known(&commits[i])
 			l.accept(ctx, &commits[i], &kept[i], look.Cell.ID)
 			continue
 		case r.Status == store.Stale && r.Cell.ID == look.Cell.ID:
@@ -151,13 +149,6 @@ func (l *look) commit(ctx context.Context, commits []store.Commit, kept []schedu
 	}
 	l.out.Made = append(l.out.Made, made)
 	return nil
-}
-
-func appendRuns(es []store.Entry, c *store.Commit) []store.Entry {
-	for _, t := range c.Adds {
-		es = append(es, store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits})
-	}
-	return es
 }
 
 // accept records a commit that was made.

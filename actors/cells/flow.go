@@ -157,13 +157,11 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 		l.Metrics.CountCommit("workflow", r.Status)
 		switch {
 		case r.Status == store.OK:
-			made.Fresh = appendRuns(made.Fresh, &s.commit)
-			made.take(&s.commit)
+			made.fresh(&s.commit)
 			l.acceptFlow(ctx, s)
 			continue
 		case r.Status == store.Stale && workflow.Landed(&s.commit, r):
-			made.Known = appendRuns(made.Known, &s.commit)
-			made.take(&s.commit)
+			made.known(&s.commit)
 			l.acceptFlow(ctx, s)
 			continue
 		case r.Status == store.Stale && r.Cell.ID == s.header.ID:

@@ -111,11 +111,14 @@ type Runs struct {
 	Fresh, Known []store.Entry
 }
 
-// take records what a commit took back.
-func (r *Runs) take(c *store.Commit) {
-	for _, gone := range c.Removes {
-		r.Gone = append(r.Gone, gone.ID)
-	}
+// fresh records a commit that was made now.
+func (r *Runs) fresh(c *store.Commit) {
+	r.Gone, r.Fresh = append(r.Gone, c.Removed()...), append(r.Fresh, store.EntriesOf(c.Adds)...)
+}
+
+// known records one that was made at an earlier try.
+func (r *Runs) known(c *store.Commit) {
+	r.Gone, r.Known = append(r.Gone, c.Removed()...), append(r.Known, store.EntriesOf(c.Adds)...)
 }
 
 // Look looks at the cells once.

@@ -125,7 +125,7 @@ func (l mover) sendAll(ctx context.Context) error {
 			look, r := looks[i], &results[i]
 			switch {
 			case r.Status == store.OK || r.Status == store.Stale && r.Cell.Version == 0:
-				made.take(&commits[i])
+				made.fresh(&commits[i])
 				continue
 			case r.Status == store.Stale:
 				look = schedule.Look{Cell: r.Cell, Topic: l.Topic}

@@ -113,9 +113,9 @@ func (w *walker) commitStep(ctx context.Context, c *store.Commit) error {
 	made := Runs{Seq: stamp.Seq}
 	switch {
 	case r.Status == store.OK:
-		made.Fresh = appendRuns(nil, c)
+		made.fresh(c)
 	case r.Status == store.Stale && schedule.Landed(c, r):
-		made.Known = appendRuns(nil, c)
+		made.known(c)
 	case r.Status == store.Stale:
 		w.cell = r.Cell
 		return nil
@@ -134,7 +134,6 @@ func (w *walker) accepted(c *store.Commit, made Runs) {
 	w.settled(w.cell.ID)
 	w.changed = true
 	w.countStep()
-	made.take(c)
 	w.out.Made = append(w.out.Made, made)
 	if len(c.Send) > 0 {
 		w.out.Again = true // the schedule is told

@@ -172,11 +172,7 @@ func (d *delivery) note(at store.Shard, seq int64, tasks []*store.Task) {
 	if len(tasks) == 0 {
 		return
 	}
-	m := Made{Shard: at, Seq: seq}
-	for _, t := range tasks {
-		m.Tasks = append(m.Tasks, store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits})
-	}
-	d.out.Made = append(d.out.Made, m)
+	d.out.Made = append(d.out.Made, Made{Shard: at, Seq: seq, Tasks: store.EntriesOf(tasks)})
 }
 
 // meet deals with a task whose id a live one has: it is that one, or it cannot be delivered.

@@ -20,9 +20,11 @@ func (t *Topic) Check() string {
 	if t.limiter == nil {
 		return ""
 	}
-	if v := c.vacancy(); len(t.limiter.windows) > 0 && v.room > t.limiter.coming {
+	v := c.vacancy()
+	if len(t.limiter.windows) > 0 && v.room > t.limiter.coming {
 		return fmt.Sprintf("%d windows want tokens, and there is room for %d tasks", len(t.limiter.windows), v.room)
-	} else if i := slices.IndexFunc(t.limiter.windows, func(r *rateLimit) bool { return r.len() > 0 && v.elsewhere(r) > 0 }); i >= 0 {
+	}
+	if i := slices.IndexFunc(t.limiter.windows, func(r *rateLimit) bool { return r.len() > 0 && v.elsewhere(r) > 0 }); i >= 0 {
 		return fmt.Sprintf("window %q wants tokens, and workers of other nodes would come", t.limiter.windows[i].key)
 	}
 	return t.limiter.check()

@@ -141,9 +141,7 @@ func (s *settler) onNexts(m *nextsDone) {
 			continue
 		}
 		parcels += len(m.commits[i].Send)
-		for _, t := range m.commits[i].Adds {
-			fresh = append(fresh, store.Entry{ID: t.ID, Due: t.Due, Traits: t.Traits})
-		}
+		fresh = append(fresh, store.EntriesOf(m.commits[i].Adds)...)
 	}
 	s.Metrics.CountAckEnqueued(len(fresh), parcels)
 	if len(fresh) > 0 {

@@ -94,15 +94,13 @@ func (c *Overviews) WatchOverview(ctx context.Context, topic string) iter.Seq2[O
 			if !yield(all, err) || err != nil {
 				return
 			}
-			pause := time.NewTimer(time.Second)
+			second := time.After(time.Second)
 			if !c.follow(ctx, topic, yield) {
-				pause.Stop()
 				return
 			}
 			select {
-			case <-pause.C:
+			case <-second:
 			case <-ctx.Done():
-				pause.Stop()
 			}
 		}
 	}
