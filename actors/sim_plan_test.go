@@ -227,7 +227,7 @@ func (s *sim) whole() *simResult {
 	s.log("seed %d: %s", s.seed, s.plan.drawn())
 	s.client("rig").write(s.plan.described())
 	topic := s.plan.config(0).WithDefaults().Topic
-	topic.Name = simTopic
+	topic.Name, topic.Life = simTopic, 1 // without a life shards take tasks also when it is deleted, see store.ShardLife
 	if _, err := s.mem.PutTopic(simContext, topic); err != nil {
 		panic(err)
 	}
