@@ -1,13 +1,16 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ddq-io/ddq/api/client"
@@ -20,6 +23,7 @@ const (
 	audienceTopic = "audience"
 	importBatch   = 1000
 	importsAtOnce = 8
+	importChunk   = 500_000          // as many as ddq audience import puts in order at a time
 	beginsIn      = 5 * time.Second  // after its schedule is put
 	killedFor     = 60 * time.Second // how late what was delivered over a kill may be
 )
@@ -138,8 +142,10 @@ func (s *audienceShow) fill(ctx context.Context, line *audienceLine) error {
 	from := time.Now()
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(importsAtOnce)
-	for first := 0; first < s.Recipients && within.Err() == nil; first += importBatch {
-		g.Go(func() error { return s.put(within, first, min(first+importBatch, s.Recipients)) })
+	for first := 0; first < s.Recipients && within.Err() == nil; first += importChunk {
+		for batch := range slices.Chunk(inOrder(first, min(first+importChunk, s.Recipients)), importBatch) {
+			g.Go(func() error { return s.put(within, batch) })
+		}
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -150,15 +156,19 @@ func (s *audienceShow) fill(ctx context.Context, line *audienceLine) error {
 	return err
 }
 
-func (s *audienceShow) put(ctx context.Context, from, to int) error {
-	batch := make([]client.Recipient, 0, to-from)
+// inOrder are recipients in the order in which they lie, as ddq audience import puts them.
+func inOrder(from, to int) []client.Recipient {
+	rs := make([]client.Recipient, 0, to-from)
 	for i := from; i < to; i++ {
-		batch = append(batch, client.Recipient{ID: recipientID(i), Zone: audienceZones[i%len(audienceZones)]})
+		rs = append(rs, client.Recipient{ID: recipientID(i), Zone: audienceZones[i%len(audienceZones)]})
 	}
-	return s.putAll(ctx, batch)
+	slices.SortFunc(rs, func(a, b client.Recipient) int {
+		return cmp.Compare(xxhash.Sum64String(a.ID), xxhash.Sum64String(b.ID))
+	})
+	return rs
 }
 
-func (s *audienceShow) putAll(ctx context.Context, batch []client.Recipient) error {
+func (s *audienceShow) put(ctx context.Context, batch []client.Recipient) error {
 	results, err := s.client.PutRecipients(ctx, audienceName, 0, batch)
 	for _, r := range results {
 		err = errors.Join(err, r.Err)
@@ -292,5 +302,5 @@ func (s *audienceShow) make(ctx context.Context, kind changeKind, i int) error {
 		return err
 	case joins:
 	}
-	return s.putAll(ctx, []client.Recipient{p})
+	return s.put(ctx, []client.Recipient{p})
 }

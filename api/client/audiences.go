@@ -207,7 +207,8 @@ type RecipientResult struct {
 
 // PutRecipients makes up to 1,000 recipients what they are to be, each of which may fail
 // alone: the results are in their order. The same again changes nothing. With a generation
-// they are part of that replacement, see BeginReplacement; else it is 0.
+// they are part of that replacement, see BeginReplacement; else it is 0. Who puts millions
+// does so in the order of the xxhash64 of their ids: neighbours share a write.
 func (c *Audiences) PutRecipients(ctx context.Context, audience string, generation int64, recipients []Recipient) (results []RecipientResult, err error) {
 	r := &ddqv1.PutRecipientsRequest{Audience: audience, Generation: generation}
 	for i := range recipients {
