@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
 
 // audienceOptions say how large an audience is, and how a run goes through it.
@@ -107,7 +108,7 @@ func (o *audienceOptions) complete() (err error) {
 	case o.Kill && o.Store == "memory":
 		return errors.New("--store memory keeps nothing over a kill")
 	}
-	return CheckStore(o.Store)
+	return testbed.CheckStore(o.Store)
 }
 
 // run plays it. What it started is stopped when it returns.
@@ -117,12 +118,12 @@ func (o *audienceOptions) run(ctx context.Context) (line *audienceLine, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	inst, server := &Instance{}, &ddqServer{}
-	store, err := server.openStore(ctx, o.Store, b, inst)
+	server := &testbed.Server{}
+	store, err := server.OpenStore(ctx, o.Store, b)
 	if err != nil {
 		return nil, err
 	}
-	if err := server.start(ctx, o.ServerBin, store, b); err != nil {
+	if err := server.Start(ctx, o.ServerBin, store, b); err != nil {
 		return nil, err
 	}
 	show, err := newAudienceShow(o, server)
@@ -138,7 +139,7 @@ func (o *audienceOptions) run(ctx context.Context) (line *audienceLine, err erro
 		return line, err
 	}
 	show.check(line)
-	line.ServerCPU, line.ServerRSS = result.Round(cpu([]*box.Process{server.process}), 2), result.Round(float64(rss([]*box.Process{server.process}))/1e6, 1)
+	line.ServerCPU, line.ServerRSS = result.Round(box.CPU([]*box.Process{server.Process}), 2), result.Round(float64(box.RSS([]*box.Process{server.Process}))/1e6, 1)
 	return line, nil
 }
 

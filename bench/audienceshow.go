@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
 
 const (
@@ -60,7 +61,7 @@ type changeCounts struct {
 // audienceShow is an audience, its run, those who change it, and what they saw.
 type audienceShow struct {
 	*audienceOptions
-	server *ddqServer
+	server *testbed.Server
 	client *client.Client
 	run    client.AudienceRun // as it was seen last
 
@@ -87,8 +88,8 @@ func (s started) again(attempt int) started {
 	return s
 }
 
-func newAudienceShow(o *audienceOptions, s *ddqServer) (*audienceShow, error) {
-	c, err := client.Dial(s.grpcAddr, client.Config{Timeout: adminTimeout})
+func newAudienceShow(o *audienceOptions, s *testbed.Server) (*audienceShow, error) {
+	c, err := client.Dial(s.GRPCAddr, client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (s *audienceShow) play(ctx context.Context, line *audienceLine) error {
 
 // fill imports the recipients.
 func (s *audienceShow) fill(ctx context.Context, line *audienceLine) error {
-	weigh := s.server.storeBytes(s.Store)
+	weigh := s.server.StoreBytes()
 	if weigh == nil {
 		weigh = func(context.Context) (int64, error) { return 0, nil }
 	}
@@ -239,7 +240,7 @@ func (s *audienceShow) kill(ctx context.Context, at time.Time) error {
 	if err := pause(ctx, time.Until(at)); err != nil {
 		return err
 	}
-	_, err := s.server.restart(ctx, func() { fmt.Fprintln(s.Log, "audience: the server is killed and started again") })
+	_, err := s.server.Restart(ctx, func() { fmt.Fprintln(s.Log, "audience: the server is killed and started again") })
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/result"
 )
 
@@ -53,7 +54,7 @@ func (l *lab) weigh(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	weighed, server, before := n-n/10, rss(l.inst.Server), l.usage()
+	weighed, server, before := n-n/10, box.RSS(l.inst.Server), l.usage()
 	sent, err := l.preload(ctx, weighed)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (l *lab) weigh(ctx context.Context, n int) error {
 	line.CPU, line.RSS = l.usage().Minus(before), l.memory()
 	line.CPUPer100k = result.Round(line.CPU.Sum()/float64(weighed)*1e5, 3)
 	line.StoreBytes = result.Round(float64(after-bytes)/float64(weighed), 1)
-	line.ServerBytes = result.Round(float64(rss(l.inst.Server)-server)/float64(weighed), 1)
+	line.ServerBytes = result.Round(float64(box.RSS(l.inst.Server)-server)/float64(weighed), 1)
 	return l.emit(line)
 }
 

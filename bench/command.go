@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
+	"github.com/ddq-io/ddq/bench/workflows"
 )
 
 // NewCommand is the `bench` command tree of ddq.
@@ -35,7 +37,7 @@ worker process. It exits 1 when a task was lost, early or duplicated.`,
 	} {
 		cmd.AddCommand(workloadCommand(w.name, w.short))
 	}
-	cmd.AddCommand(restCommand(), schedulesCommand(), audienceCommand(), workflowsCommand(), WorkerCommand(DDQ()))
+	cmd.AddCommand(restCommand(), schedulesCommand(), audienceCommand(), workflows.NewCommand(), WorkerCommand(DDQ()))
 	return cmd
 }
 
@@ -92,7 +94,7 @@ func (o *Options) complete() (err error) {
 	if o.policies, err = parsePolicies(o.Policies); err != nil {
 		return err
 	}
-	return errors.Join(CheckStore(o.Store), o.Validate())
+	return errors.Join(testbed.CheckStore(o.Store), o.Validate())
 }
 
 // WorkerCommand is the hidden command that a worker process runs: it takes

@@ -102,13 +102,13 @@ func (l *lab) preload(ctx context.Context, n int) (span, error) {
 
 // usage is what every party used up to now.
 func (l *lab) usage() result.Roles {
-	return result.Roles{Client: box.OwnCPU() + cpu([]*box.Process{l.host.process}), Server: cpu(l.inst.Server), Store: cpu(l.inst.Disk)}
+	return result.Roles{Client: box.OwnCPU() + box.CPU([]*box.Process{l.host.process}), Server: box.CPU(l.inst.Server), Store: box.CPU(l.inst.Disk)}
 }
 
 // memory is what every party occupies now, in MB.
 func (l *lab) memory() result.Roles {
 	mb := func(n int64) float64 { return result.Round(float64(n)/1e6, 1) }
-	return result.Roles{Client: mb(box.OwnMemory() + rss([]*box.Process{l.host.process})), Server: mb(rss(l.inst.Server)), Store: mb(rss(l.inst.Disk))}
+	return result.Roles{Client: mb(box.OwnMemory() + box.RSS([]*box.Process{l.host.process})), Server: mb(box.RSS(l.inst.Server)), Store: mb(box.RSS(l.inst.Disk))}
 }
 
 // settle fills in what the worker saw of a run of n tasks.

@@ -17,6 +17,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
 
 // restOptions say what lies in a fleet that has nothing to do.
@@ -92,7 +93,7 @@ func (o *restOptions) complete() (err error) {
 	case o.For < time.Second:
 		return errors.New("--for must be at least 1s")
 	}
-	return CheckStore(o.Store)
+	return testbed.CheckStore(o.Store)
 }
 
 // run plays it. What it started is stopped when it returns.
@@ -117,8 +118,8 @@ func (o *restOptions) run(ctx context.Context) (line *restLine, err error) {
 
 // start starts the store and the servers, and returns the address of the first.
 func (o *restOptions) start(ctx context.Context, b *box.Box) (servers, disk []*box.Process, addr string, err error) {
-	inst, first := &Instance{}, &ddqServer{}
-	store, err := first.openStore(ctx, o.Store, b, inst)
+	first := &testbed.Server{}
+	store, err := first.OpenStore(ctx, o.Store, b)
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -131,7 +132,7 @@ func (o *restOptions) start(ctx context.Context, b *box.Box) (servers, disk []*b
 	for i := range o.Nodes {
 		s := first
 		if i > 0 {
-			s = &ddqServer{name: fmt.Sprint("server-", i)}
+			s = &testbed.Server{Name: fmt.Sprint("server-", i)}
 		}
 		flags := append([]string{"--shards", strconv.Itoa(o.Shards), "--node-name", fmt.Sprint("n", i)}, o.ServerFlags...)
 		for k, flag := range flags {
@@ -140,12 +141,12 @@ func (o *restOptions) start(ctx context.Context, b *box.Box) (servers, disk []*b
 		if o.Nodes > 1 {
 			flags = append(flags, "--gossip-addr", gossip[i], "--join", gossip[0])
 		}
-		if err := s.start(ctx, o.ServerBin, store, b, flags...); err != nil {
+		if err := s.Start(ctx, o.ServerBin, store, b, flags...); err != nil {
 			return nil, nil, "", err
 		}
-		servers = append(servers, s.process)
+		servers = append(servers, s.Process)
 	}
-	return servers, inst.Disk, first.grpcAddr, nil
+	return servers, first.Disk, first.GRPCAddr, nil
 }
 
 // fill makes the topics, with their tasks.
@@ -186,7 +187,7 @@ func (o *restOptions) fillTopic(ctx context.Context, c *client.Client, topic str
 
 // measure waits for the window to pass.
 func (o *restOptions) measure(ctx context.Context, servers, disk []*box.Process) (*restLine, error) {
-	begun, server, store := time.Now(), cpu(servers), cpu(disk)
+	begun, server, store := time.Now(), box.CPU(servers), box.CPU(disk)
 	if err := pause(ctx, o.For); err != nil {
 		return nil, err
 	}
@@ -198,8 +199,8 @@ func (o *restOptions) measure(ctx context.Context, servers, disk []*box.Process)
 	took := time.Since(begun).Seconds()
 	return &restLine{
 		Store: o.Store, Nodes: o.Nodes, Topics: o.Topics, Shards: o.Shards, Tasks: o.Tasks, Seconds: result.Round(took, 1),
-		ServerCPU: result.Round(100*(cpu(servers)-server)/took, 2), StoreCPU: result.Round(100*(cpu(disk)-store)/took, 2),
-		ServerRSS: result.Round(float64(rss(servers))/1e6, 1), StoreRSS: result.Round(float64(rss(disk))/1e6, 1), Machine: result.Machine(),
+		ServerCPU: result.Round(100*(box.CPU(servers)-server)/took, 2), StoreCPU: result.Round(100*(box.CPU(disk)-store)/took, 2),
+		ServerRSS: result.Round(float64(box.RSS(servers))/1e6, 1), StoreRSS: result.Round(float64(box.RSS(disk))/1e6, 1), Machine: result.Machine(),
 	}, nil
 }
 

@@ -10,7 +10,12 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
+
+// killedHold is how long a hold lasts where a server is killed: what was in flight to a worker comes
+// again after it.
+const killedHold = time.Second
 
 // killed plays steady on servers and a store of its own, of which one server is killed in the middle.
 func (o *scheduleOptions) killed(ctx context.Context, line *scheduleLine) (err error) {
@@ -19,36 +24,35 @@ func (o *scheduleOptions) killed(ctx context.Context, line *scheduleLine) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	inst := &Instance{}
-	servers, err := o.startFleet(ctx, b, inst)
+	servers, err := o.startFleet(ctx, b)
 	if err != nil {
 		return err
 	}
 	addrs := make([]string, len(servers))
 	processes := make([]*box.Process, len(servers))
 	for i, s := range servers {
-		addrs[i], processes[i] = s.grpcAddr, s.process
+		addrs[i], processes[i] = s.GRPCAddr, s.Process
 	}
 	c, err := client.Dial(strings.Join(addrs, ","), client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	show := &scheduleShow{scheduleOptions: o, server: servers[0], disk: inst.Disk, client: c, servers: processes}
+	show := &scheduleShow{scheduleOptions: o, server: servers[0], disk: servers[0].Disk, client: c, servers: processes}
 	show.strike = func() error { return o.kill(ctx, servers) }
 	line.Standing = 0
 	return show.each(ctx, partKilled, line)
 }
 
 // startFleet starts two servers on a Redis, or one on a store that only one can have.
-func (o *scheduleOptions) startFleet(ctx context.Context, b *box.Box, inst *Instance) (servers []*ddqServer, err error) {
-	first := &ddqServer{}
-	store, err := first.openStore(ctx, o.Store, b, inst)
+func (o *scheduleOptions) startFleet(ctx context.Context, b *box.Box) (servers []*testbed.Server, err error) {
+	first := &testbed.Server{}
+	store, err := first.OpenStore(ctx, o.Store, b)
 	if err != nil {
 		return nil, err
 	}
 	if o.Store == "embedded" {
-		return []*ddqServer{first}, first.start(ctx, o.ServerBin, store, b)
+		return []*testbed.Server{first}, first.Start(ctx, o.ServerBin, store, b)
 	}
 	gossip := make([]string, 2)
 	for i := range gossip {
@@ -56,10 +60,10 @@ func (o *scheduleOptions) startFleet(ctx context.Context, b *box.Box, inst *Inst
 			return nil, err
 		}
 	}
-	servers = []*ddqServer{first, {name: "server-1"}}
+	servers = []*testbed.Server{first, {Name: "server-1"}}
 	for i, s := range servers {
 		flags := []string{"--node-name", fmt.Sprint("n", i), "--gossip-addr", gossip[i], "--join", gossip[0]}
-		if err := s.start(ctx, o.ServerBin, store, b, flags...); err != nil {
+		if err := s.Start(ctx, o.ServerBin, store, b, flags...); err != nil {
 			return nil, err
 		}
 	}
@@ -67,16 +71,16 @@ func (o *scheduleOptions) startFleet(ctx context.Context, b *box.Box, inst *Inst
 }
 
 // kill kills the first server, and starts it again where it is the only one.
-func (o *scheduleOptions) kill(ctx context.Context, servers []*ddqServer) error {
+func (o *scheduleOptions) kill(ctx context.Context, servers []*testbed.Server) error {
 	if len(servers) > 1 {
 		fmt.Fprintln(o.Log, "schedules: one of two servers is killed")
-		return servers[0].process.Kill()
+		return servers[0].Process.Kill()
 	}
-	_, err := servers[0].restart(ctx, func() { fmt.Fprintln(o.Log, "schedules: the server is killed and started again") })
+	_, err := servers[0].Restart(ctx, func() { fmt.Fprintln(o.Log, "schedules: the server is killed and started again") })
 	if err != nil {
 		return err
 	}
-	return servers[0].waitReady(ctx)
+	return servers[0].WaitReady(ctx)
 }
 
 // struck has a server killed in the middle of a time, and measures what everybody uses over it.
@@ -98,5 +102,5 @@ func (s *scheduleShow) struck(ctx context.Context, line *scheduleLine, d time.Du
 
 // usage is what every party used up to now.
 func (s *scheduleShow) usage() result.Roles {
-	return result.Roles{Client: box.OwnCPU(), Server: cpu(s.servers), Store: cpu(s.disk)}
+	return result.Roles{Client: box.OwnCPU(), Server: box.CPU(s.servers), Store: box.CPU(s.disk)}
 }

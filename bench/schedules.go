@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/lateness"
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
 
 // scheduleOptions say how many schedules there are, and what they do.
@@ -148,7 +149,7 @@ func (o *scheduleOptions) complete() (err error) {
 	case o.For < time.Second || o.For > time.Hour:
 		return errors.New("--for must be 1s to 1h")
 	}
-	return CheckStore(o.Store)
+	return testbed.CheckStore(o.Store)
 }
 
 // run plays the parts. What it started is stopped when it returns.
@@ -158,15 +159,15 @@ func (o *scheduleOptions) run(ctx context.Context, emit func(*scheduleLine) erro
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	inst, server := &Instance{}, &ddqServer{}
-	store, err := server.openStore(ctx, o.Store, b, inst)
+	server := &testbed.Server{}
+	store, err := server.OpenStore(ctx, o.Store, b)
 	if err != nil {
 		return err
 	}
-	if err := server.start(ctx, o.ServerBin, store, b); err != nil {
+	if err := server.Start(ctx, o.ServerBin, store, b); err != nil {
 		return err
 	}
-	show, err := newScheduleShow(o, server, inst.Disk)
+	show, err := newScheduleShow(o, server)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // scheduleShow is a server with schedules, and what its workers saw.
 type scheduleShow struct {
 	*scheduleOptions
-	server   *ddqServer
+	server   *testbed.Server
 	disk     []*box.Process
 	client   *client.Client
 	standing int
@@ -35,12 +36,12 @@ type scheduleShow struct {
 	servers  []*box.Process // of killed
 }
 
-func newScheduleShow(o *scheduleOptions, s *ddqServer, disk []*box.Process) (*scheduleShow, error) {
-	c, err := client.Dial(s.grpcAddr, client.Config{Timeout: adminTimeout})
+func newScheduleShow(o *scheduleOptions, s *testbed.Server) (*scheduleShow, error) {
+	c, err := client.Dial(s.GRPCAddr, client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return nil, err
 	}
-	return &scheduleShow{scheduleOptions: o, server: s, disk: disk, client: c}, nil
+	return &scheduleShow{scheduleOptions: o, server: s, disk: s.Disk, client: c}, nil
 }
 
 func (s *scheduleShow) play(ctx context.Context, part string, line *scheduleLine) error {
@@ -80,7 +81,7 @@ func (s *scheduleShow) putAll(ctx context.Context, n int, of func(i int) client.
 
 // idle puts schedules that have nothing to do before next year, and weighs them.
 func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
-	weigh := s.server.storeBytes(s.Store)
+	weigh := s.server.StoreBytes()
 	if weigh == nil {
 		weigh = func(context.Context) (int64, error) { return 0, nil }
 	}
@@ -88,7 +89,7 @@ func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
 	if err != nil {
 		return err
 	}
-	memory := rss([]*box.Process{s.server.process})
+	memory := box.RSS([]*box.Process{s.server.Process})
 	if line.PutPerS, err = s.stand(ctx); err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
 		return err
 	}
 	line.StoreBytes = result.Round(float64(after-before)/float64(s.Standing), 1)
-	line.ServerBytes = result.Round(float64(rss([]*box.Process{s.server.process})-memory)/float64(s.Standing), 1)
+	line.ServerBytes = result.Round(float64(box.RSS([]*box.Process{s.server.Process})-memory)/float64(s.Standing), 1)
 	return s.window(ctx, line, s.For)
 }
 
@@ -122,13 +123,13 @@ func (s *scheduleShow) stand(ctx context.Context) (perSecond float64, err error)
 
 // window measures what server and store use over a time.
 func (s *scheduleShow) window(ctx context.Context, line *scheduleLine, d time.Duration) error {
-	servers := []*box.Process{s.server.process}
-	begun, server, store := time.Now(), cpu(servers), cpu(s.disk)
+	servers := []*box.Process{s.server.Process}
+	begun, server, store := time.Now(), box.CPU(servers), box.CPU(s.disk)
 	if err := pause(ctx, d); err != nil {
 		return err
 	}
 	took := time.Since(begun).Seconds()
-	line.ServerCPU, line.StoreCPU = result.Round(100*(cpu(servers)-server)/took, 2), result.Round(100*(cpu(s.disk)-store)/took, 2)
+	line.ServerCPU, line.StoreCPU = result.Round(100*(box.CPU(servers)-server)/took, 2), result.Round(100*(box.CPU(s.disk)-store)/took, 2)
 	return nil
 }
 

@@ -85,21 +85,3 @@ type Instance struct {
 	// Close removes what the instance left in a system that goes on running, optional.
 	Close func(ctx context.Context) error
 }
-
-// cpu sums the processes of one role, in seconds since their start.
-func cpu(processes []*box.Process) float64 {
-	var s float64
-	for _, p := range processes {
-		s += p.Usage().CPU
-	}
-	return s
-}
-
-// rss sums the processes of one role, in bytes.
-func rss(processes []*box.Process) int64 {
-	var n int64
-	for _, p := range processes {
-		n += p.Usage().RSS
-	}
-	return n
-}

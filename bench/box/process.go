@@ -22,6 +22,22 @@ type Usage struct {
 	RSS int64   // bytes now
 }
 
+// CPU is what processes used since their start, in seconds.
+func CPU(processes []*Process) (seconds float64) {
+	for _, p := range processes {
+		seconds += p.Usage().CPU
+	}
+	return seconds
+}
+
+// RSS is what processes occupy, in bytes.
+func RSS(processes []*Process) (total int64) {
+	for _, p := range processes {
+		total += p.Usage().RSS
+	}
+	return total
+}
+
 // Process is a child of the harness. It owns one goroutine per life, which ends
 // with the process.
 type Process struct {

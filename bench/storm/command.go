@@ -11,6 +11,7 @@ import (
 
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
 
 // campaign is a storm with a server of its own.
@@ -73,7 +74,7 @@ func (c *campaign) complete() (err error) {
 	case c.Editors < 1 || c.Editors > 10_000:
 		return errors.New("--editors must be between 1 and 10000")
 	}
-	return errors.Join(err, bench.CheckStore(c.store))
+	return errors.Join(err, testbed.CheckStore(c.store))
 }
 
 // run starts a server, lets the storm blow, and stops it.

@@ -1,4 +1,4 @@
-package bench
+package workflows
 
 import (
 	"bytes"
@@ -11,29 +11,29 @@ import (
 	"github.com/ddq-io/ddq/bench/binary"
 )
 
-// smallWorkflows are options for a quick look.
-func smallWorkflows() *workflowOptions {
-	return &workflowOptions{Store: "embedded", Shapes: workflowShapes, Workflows: 4, Open: 2, Steps: 3, Copies: 2, Rounds: 1, Workers: 1}
+// small are options for a quick look.
+func small() *options {
+	return &options{Store: "embedded", Shapes: shapes, Workflows: 4, Open: 2, Steps: 3, Copies: 2, Rounds: 1, Tasks: 1, Names: 2, Marks: 2, Workers: 1}
 }
 
 func TestWorkflowBooksFindWhatIsBroken(t *testing.T) {
-	shape := smallWorkflows().shape(shapeChain)
+	shape := small().shape(shapeChain)
 	step := func(name, id string, try, attempt int) sdk.Task {
 		return sdk.Task{ID: id, Attempt: attempt, Step: &sdk.Step{Workflow: "w", Name: name, Try: try}}
 	}
 	for what, c := range map[string]struct {
 		then sdk.Task
-		want workflowLine
+		want flowLine
 	}{
-		"the next step":               {step("s1", "b", 1, 1), workflowLine{}},
-		"the step behind the next":    {step("s2", "b", 1, 1), workflowLine{Untimely: 1}},
-		"a second attempt":            {step("s0", "a", 1, 2), workflowLine{Repeat: 1}},
-		"the same attempt":            {step("s0", "a", 1, 1), workflowLine{Redone: 1}},
-		"another task of the try":     {step("s0", "b", 1, 1), workflowLine{Redone: 1}},
-		"another task of another try": {step("s0", "b", 2, 1), workflowLine{Repeat: 1}},
-		"a step of somebody else":     {sdk.Task{ID: "x", Attempt: 1, Step: &sdk.Step{Workflow: "other", Name: "s1"}}, workflowLine{}},
+		"the next step":               {step("s1", "b", 1, 1), flowLine{}},
+		"the step behind the next":    {step("s2", "b", 1, 1), flowLine{Untimely: 1}},
+		"a second attempt":            {step("s0", "a", 1, 2), flowLine{Repeat: 1}},
+		"the same attempt":            {step("s0", "a", 1, 1), flowLine{Redone: 1}},
+		"another task of the try":     {step("s0", "b", 1, 1), flowLine{Redone: 1}},
+		"another task of another try": {step("s0", "b", 2, 1), flowLine{Repeat: 1}},
+		"a step of somebody else":     {sdk.Task{ID: "x", Attempt: 1, Step: &sdk.Step{Workflow: "other", Name: "s1"}}, flowLine{}},
 	} {
-		b, line, now := newWorkflowBooks(&shape), workflowLine{}, time.Unix(1000, 0)
+		b, line, now := newFlowBooks(&shape), flowLine{}, time.Unix(1000, 0)
 		f := b.open("w", now)
 		first := step("s0", "a", 1, 1)
 		b.begin(&first, now)
@@ -53,8 +53,8 @@ func TestWorkflowBooksFindWhatIsBroken(t *testing.T) {
 }
 
 func TestWorkflowBooksTellTheWays(t *testing.T) {
-	shape, now := smallWorkflows().shape(shapeFanout), time.Unix(1000, 0)
-	b, line := newWorkflowBooks(&shape), workflowLine{}
+	shape, now := small().shape(shapeFanout), time.Unix(1000, 0)
+	b, line := newFlowBooks(&shape), flowLine{}
 	f := b.open("w", now)
 	for i, ms := range []int{3, 5} {
 		part := sdk.Task{ID: "a", Attempt: 1, Step: &sdk.Step{Workflow: "w", Name: "part", Copy: i + 1, Try: 1}}
@@ -76,7 +76,7 @@ func TestWorkflowBooksTellTheWays(t *testing.T) {
 }
 
 func TestShapesOfWorkflowsAreKnown(t *testing.T) {
-	o := smallWorkflows()
+	o := small()
 	if err := o.complete(); err != nil {
 		t.Error(err)
 	}
@@ -97,7 +97,7 @@ func TestWorkflowsOnRealServer(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	cmd := NewCommand()
-	cmd.SetArgs([]string{"workflows", "--server-bin", bin, "--workflows", "60", "--open", "20", "--steps", "3", "--copies", "20", "--rounds", "2", "--kill"})
+	cmd.SetArgs([]string{"--server-bin", bin, "--workflows", "60", "--open", "20", "--steps", "3", "--copies", "20", "--rounds", "2", "--tasks", "200", "--names", "4", "--checkpoints", "400", "--settle", "0s", "--kill"})
 	cmd.SetOut(&out)
 	cmd.SetErr(&log)
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
@@ -105,16 +105,34 @@ func TestWorkflowsOnRealServer(t *testing.T) {
 	}
 	seen := 0
 	for text := range strings.Lines(out.String()) {
-		var l workflowLine
-		if err := json.Unmarshal([]byte(text), &l); err != nil {
+		var about struct{ Shape string }
+		if err := json.Unmarshal([]byte(text), &about); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if l.Workflows == 0 || l.WorkflowsPerS <= 0 || l.Steps > 0 && (l.StepsPerS <= 0 || l.CPUPerStep <= 0 || l.FirstMS.Max <= 0) {
-			t.Errorf("incomplete line: %s", text)
+		if whole, err := isWhole(about.Shape, []byte(text)); err != nil || !whole {
+			t.Errorf("incomplete line: %s (%v)", text, err)
 		}
 		seen++
 	}
-	if seen != len(workflowShapes) {
-		t.Errorf("%d lines of %d shapes", seen, len(workflowShapes))
+	if seen != len(shapes) {
+		t.Errorf("%d lines of %d shapes", seen, len(shapes))
 	}
+}
+
+// isWhole reports whether a line of a shape has every figure.
+func isWhole(shape string, text []byte) (bool, error) {
+	switch shape {
+	case shapeFollow:
+		var l followLine
+		err := json.Unmarshal(text, &l)
+		return err == nil && l.Ack.EndToEndPerS > 0 && l.Apart.CPUPerTask > 0 && l.CPUOfApart > 0, err
+	case shapeJournal:
+		var l journalLine
+		err := json.Unmarshal(text, &l)
+		return l.Checkpoints == 400 && l.CheckpointsPerS > 0 && l.CPUPerCheckpoint > 0 && l.OnceMS.Max > 0, err
+	}
+	var l flowLine
+	err := json.Unmarshal(text, &l)
+	steps := shape == shapeWait && l.Signalled == 60 && l.StoreBytes > 0 || l.StepsPerS > 0 && l.CPUPerStep > 0
+	return l.Workflows > 0 && l.WorkflowsPerS > 0 && l.FirstMS.Max > 0 && steps, err
 }

@@ -1,4 +1,4 @@
-package bench
+package workflows
 
 import (
 	"errors"
@@ -21,15 +21,22 @@ const (
 	shapeTopics = "topics"
 )
 
-var workflowShapes = []string{shapeChain, shapeSaga, shapeHop, shapeTopics, shapeFanout, shapeGrow, shapeWait}
+// What is no workflow.
+const (
+	shapeFollow  = "follow"
+	shapeJournal = "journal"
+)
 
-// workflowShape is what workflows of one kind are made of.
-type workflowShape struct {
+var shapes = []string{shapeChain, shapeSaga, shapeHop, shapeTopics, shapeFanout, shapeGrow, shapeWait, shapeFollow, shapeJournal}
+
+// flowShape is what workflows of one kind are made of.
+type flowShape struct {
 	name      string
 	away      string          // another topic, in which steps are; empty: none
 	workflow  client.Workflow // without ID; Topic is the name
 	workflows int
 	open      int // at a time
+	rate      int // handlers a second, of all workflows; 0: as many as it goes
 	tasks     int // of each, undos counted
 	kill      bool
 	against   bool // as many plain tasks
@@ -44,9 +51,9 @@ type workflowShape struct {
 // nothing is what a handler does.
 func nothing(*sdk.Task) error { return nil }
 
-// shape is the one of a name in workflowShapes.
-func (o *workflowOptions) shape(name string) workflowShape {
-	s := workflowShape{name: name, workflows: o.Rounds, open: 1, handle: nothing}
+// shape is the one of a name in shapes.
+func (o *options) shape(name string) flowShape {
+	s := flowShape{name: name, workflows: o.Rounds, open: 1, handle: nothing}
 	switch name {
 	case shapeChain, shapeHop:
 		s.chain(o.Steps)
@@ -67,7 +74,7 @@ func (o *workflowOptions) shape(name string) workflowShape {
 	}
 	switch name {
 	case shapeChain, shapeSaga:
-		s.workflows, s.open, s.kill, s.against = o.Workflows, o.Open, o.Kill, name == shapeChain
+		s.workflows, s.open, s.rate, s.kill, s.against = o.Workflows, o.Open, o.Rate, o.Kill, name == shapeChain
 	case shapeWait:
 		s.workflows = o.Workflows
 	}
@@ -75,7 +82,7 @@ func (o *workflowOptions) shape(name string) workflowShape {
 	return s
 }
 
-func (s *workflowShape) chain(steps int) {
+func (s *flowShape) chain(steps int) {
 	for i := range steps {
 		step := client.Step{Name: "s" + strconv.Itoa(i)}
 		if i > 0 {
@@ -96,7 +103,7 @@ func (s *workflowShape) chain(steps int) {
 // errRefused is how the last step of a saga ends.
 var errRefused = errors.New("refused")
 
-func (s *workflowShape) saga() {
+func (s *flowShape) saga() {
 	s.workflow.Undo = true
 	s.workflow.Steps = []client.Step{
 		{Name: "charge", Undo: &client.Task{}},
@@ -114,7 +121,7 @@ func (s *workflowShape) saga() {
 	}
 }
 
-func (s *workflowShape) fanout(copies int) {
+func (s *flowShape) fanout(copies int) {
 	s.workflow.Steps = []client.Step{{Name: "part", Copies: &copies}, {Name: "join", After: client.After("part")}}
 	s.tasks = copies + 1
 	s.needs = func(handler string) (string, int) {
@@ -125,7 +132,7 @@ func (s *workflowShape) fanout(copies int) {
 	}
 }
 
-func (s *workflowShape) grow(steps int) {
+func (s *flowShape) grow(steps int) {
 	s.workflow.Steps = []client.Step{{Name: "root"}}
 	s.tasks = steps + 1
 	more := make([]client.Step, steps)
@@ -146,11 +153,18 @@ func (s *workflowShape) grow(steps int) {
 	}
 }
 
-// wait is of workflows whose first step waits for a signal that never comes.
-func (s *workflowShape) wait() {
+// wait is of workflows whose first step waits for a signal.
+func (s *flowShape) wait() {
 	s.workflow.Steps = []client.Step{
 		{Name: "approved", Wait: client.Wait{Signal: "go"}},
 		{Name: "charge", After: client.After("approved")},
 		{Name: "ship", After: client.After("charge")},
+	}
+	s.tasks = 2
+	s.needs = func(handler string) (string, int) {
+		if handler == "ship" {
+			return "charge", 1
+		}
+		return "", 0
 	}
 }

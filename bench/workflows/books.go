@@ -1,6 +1,7 @@
-package bench
+package workflows
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 	"github.com/ddq-io/ddq/bench/result"
 )
 
-// workflowBooks are the handlers of workflows that began and ended. It is safe for concurrent use.
-type workflowBooks struct {
-	shape *workflowShape
+// flowBooks are the handlers of workflows that began and ended. It is safe for concurrent use.
+type flowBooks struct {
+	shape *flowShape
 
 	mu                sync.Mutex // guards what follows
 	flows             map[string]*flowBook
@@ -53,12 +54,12 @@ type ended struct {
 	at time.Time
 }
 
-func newWorkflowBooks(s *workflowShape) *workflowBooks {
-	return &workflowBooks{shape: s, flows: make(map[string]*flowBook), first: lateness.New(), hop: lateness.New(), whole: lateness.New()}
+func newFlowBooks(s *flowShape) *flowBooks {
+	return &flowBooks{shape: s, flows: make(map[string]*flowBook), first: lateness.New(), hop: lateness.New(), whole: lateness.New()}
 }
 
 // open writes down that a workflow is submitted now.
-func (b *workflowBooks) open(id string, now time.Time) *flowBook {
+func (b *flowBooks) open(id string, now time.Time) *flowBook {
 	f := &flowBook{
 		submitted: now, begun: make(map[handlerKey]began), ended: make(map[string]ended), hopped: make(map[string]bool),
 		left: b.shape.tasks, done: make(chan struct{}),
@@ -67,6 +68,32 @@ func (b *workflowBooks) open(id string, now time.Time) *flowBook {
 	defer b.mu.Unlock()
 	b.flows[id] = f
 	return f
+}
+
+// wait waits until the handlers of a workflow have ended, or it has taken too long.
+func (f *flowBook) wait(ctx context.Context) error {
+	late := time.NewTimer(flowEnd)
+	defer late.Stop()
+	select {
+	case <-f.done:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// handler is what works on the steps: it writes down when they begin and end, and does what the shape
+// says.
+func (b *flowBooks) handler() sdk.HandlerFunc {
+	return func(_ context.Context, t sdk.Task) error {
+		if t.Step == nil {
+			return nil
+		}
+		b.begin(&t, time.Now())
+		err := b.shape.handle(&t)
+		b.end(&t, time.Now())
+		return err
+	}
 }
 
 func keyOf(t *sdk.Task) handlerKey {
@@ -78,7 +105,7 @@ func keyOf(t *sdk.Task) handlerKey {
 }
 
 // begin writes down that a handler began.
-func (b *workflowBooks) begin(t *sdk.Task, now time.Time) {
+func (b *flowBooks) begin(t *sdk.Task, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.flows[t.Step.Workflow]
@@ -99,7 +126,7 @@ func (b *workflowBooks) begin(t *sdk.Task, now time.Time) {
 }
 
 // times keeps how long the way to a handler was, that begins for the first time. It needs mu.
-func (b *workflowBooks) times(f *flowBook, handler string, now time.Time) {
+func (b *flowBooks) times(f *flowBook, handler string, now time.Time) {
 	took := func(h *hdrhistogram.Histogram, from time.Time) {
 		_ = h.RecordValue(min(now.Sub(from).Microseconds(), lateness.Ceiling)) // in range by this
 	}
@@ -125,7 +152,7 @@ func (b *workflowBooks) times(f *flowBook, handler string, now time.Time) {
 }
 
 // end writes down that a handler ends.
-func (b *workflowBooks) end(t *sdk.Task, now time.Time) {
+func (b *flowBooks) end(t *sdk.Task, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.flows[t.Step.Workflow]
@@ -148,20 +175,39 @@ func (b *workflowBooks) end(t *sdk.Task, now time.Time) {
 }
 
 // ends is how many handlers have ended.
-func (b *workflowBooks) ends() int {
+func (b *flowBooks) ends() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.steps
 }
 
-// read writes what is in the books to a line.
-func (b *workflowBooks) read(line *workflowLine, begun time.Time) {
+// unfinished is how many workflows have handlers that have not ended.
+func (b *flowBooks) unfinished() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.flows {
+		if f.left > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// read writes what is in the books to a line: rates since begun, and ways.
+func (b *flowBooks) read(line *flowLine, begun time.Time) {
+	b.readWays(line)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if took := b.last.Sub(begun).Seconds(); took > 0 {
 		line.Seconds = result.Round(took, 3)
 		line.StepsPerS, line.WorkflowsPerS = result.Round(float64(b.steps)/took, 1), result.Round(float64(b.steps)/float64(b.shape.tasks)/took, 1)
 	}
+}
+
+// readWays writes how long each way was to a line, and what is broken.
+func (b *flowBooks) readWays(line *flowLine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	line.FirstMS, line.HopMS, line.WholeMS = lateness.Of(b.first), lateness.Of(b.hop), lateness.Of(b.whole)
 	line.Repeat, line.Redone, line.Untimely = b.repeat, b.redone, b.untimely
 }
