@@ -4,6 +4,8 @@ package outbox_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +48,114 @@ func BenchmarkRelay(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkPromptness is how long after its commit a row is stored in ddq, at promptRate transactions
+// a second of one row each.
+func BenchmarkPromptness(b *testing.B) {
+	for name, open := range map[string]func(testing.TB) base{"postgres": postgresBase, "sqlite": sqliteBase} {
+		b.Run(name, func(b *testing.B) {
+			from := open(b)
+			if err := outbox.Install(b.Context(), from); err != nil {
+				b.Fatal(err)
+			}
+			seen := &storedAt{Enqueuer: ddqtest.Client(b, ddqtest.Start(b, ddq), client.Config{}), at: make(map[string]time.Time)}
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			done := make(chan error, 1)
+			r := outbox.NewRelay(from, seen, outbox.RelayConfig{})
+			go func() { done <- r.Run(ctx) }()
+			if _, err := from.transact(b.Context(), nil, numbered("t", -1, 0)...); err != nil {
+				b.Fatal(err)
+			}
+			for seen.count() < 1 { // the relay reads
+				time.Sleep(time.Millisecond)
+			}
+			b.ResetTimer()
+			committed := commitAll(b, from, b.N)
+			for seen.count() < b.N+1 {
+				time.Sleep(time.Millisecond)
+			}
+			b.StopTimer()
+			took := seen.since(committed)
+			b.ReportMetric(took[len(took)/2].Seconds()*1e3, "p50-ms")
+			b.ReportMetric(took[len(took)*99/100].Seconds()*1e3, "p99-ms")
+			cancel()
+			if err := <-done; err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+const (
+	promptRate      = 1_000
+	promptProducers = 8
+)
+
+// commitAll commits n rows at an even rate, and returns when each was, by payload.
+func commitAll(b *testing.B, to base, n int) map[string]time.Time {
+	var mu sync.Mutex // guards at
+	at := make(map[string]time.Time, n)
+	var all sync.WaitGroup
+	begun := time.Now()
+	for p := range promptProducers {
+		all.Go(func() {
+			for i := p; i < n; i += promptProducers {
+				time.Sleep(time.Until(begun.Add(time.Duration(i) * time.Second / promptRate)))
+				task := numbered("t", i, i+1)
+				if _, err := to.transact(b.Context(), nil, task...); err != nil {
+					b.Error(err)
+					return
+				}
+				now := time.Now()
+				mu.Lock()
+				at[string(task[0].Payload)] = now
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return at
+}
+
+// storedAt is a client that knows when tasks were stored, by payload.
+type storedAt struct {
+	outbox.Enqueuer
+
+	mu sync.Mutex
+	at map[string]time.Time // guarded by mu
+}
+
+func (s *storedAt) EnqueueBatch(ctx context.Context, tasks []client.Task) ([]client.Result, error) {
+	results, err := s.Enqueuer.EnqueueBatch(ctx, tasks)
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range results {
+		if results[i].Err == nil {
+			s.at[string(tasks[i].Payload)] = now
+		}
+	}
+	return results, err
+}
+
+func (s *storedAt) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.at)
+}
+
+// since is how long after its commit was answered each was stored, sorted; 0 of those that were
+// stored before the answer came.
+func (s *storedAt) since(committed map[string]time.Time) (all []time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for payload, at := range committed {
+		all = append(all, max(0, s.at[payload].Sub(at)))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // BenchmarkTransaction is what an enqueue adds to a transaction that writes.
