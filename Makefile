@@ -134,7 +134,7 @@ bench-go: ## the benchmarks next to the code
 profile: deps ## measure anew by which profile ddq is compiled
 	tools/profile.sh
 
-bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstalkd, and schedules on BullMQ, side by side
+bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstalkd, schedules on BullMQ, workflows on BullMQ and Celery, side by side
 	tools/deps.sh peers
 	cd bench/peers && $(BUILD) -o ../../bin/peers . && ../../bin/peers --ddq-bin ../../$(BIN) $(ARGS)
 

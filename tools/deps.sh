@@ -7,7 +7,8 @@
 #   deps.sh faults  ip and tc, mount, mkfs.ext4, and a C compiler
 #   deps.sh model   spin, and a C compiler
 #   deps.sh release ssh-keygen
-#   deps.sh peers   what ddq is compared with needs: beanstalkd, PostgreSQL, node with npm
+#   deps.sh peers   what ddq is compared with needs: beanstalkd, PostgreSQL, node with npm,
+#                   Celery with its client of Redis, for the system's Python
 #
 # Tests start servers of their own. A service that a package would start or
 # enable is kept off; what was installed before is left as it is.
@@ -87,6 +88,7 @@ for job in "$@"; do
 		need_postgres
 		need node nodejs
 		need npm npm
+		/usr/bin/python3 -c 'import celery, redis' 2>/dev/null || need celery-for-python python3-celery python3-redis
 		;;
 	*)
 		echo "deps.sh: unknown job $job" >&2

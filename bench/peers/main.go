@@ -39,8 +39,9 @@ func systems(setup string) []bench.System {
 	return peers
 }
 
-// everySystem are the names that --systems takes. Of BullMQ there are schedules only.
-var everySystem = []string{"ddq", "asynq", "river", "nats", "beanstalkd", "bullmq"}
+// everySystem are the names that --systems takes. Of BullMQ there are schedules and workflows only, of
+// Celery workflows.
+var everySystem = []string{"ddq", "asynq", "river", "nats", "beanstalkd", "bullmq", "celery"}
 
 // plan is what one command line asks for.
 type plan struct {
@@ -53,6 +54,8 @@ type plan struct {
 
 	schedules    int
 	schedulesFor time.Duration
+
+	flows flowOptions
 
 	executable string // this program, which is also the worker
 }
@@ -81,15 +84,16 @@ func newCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&p.setups, "setups", []string{result.SetupDefault, result.SetupTuned}, "default: every setting as shipped; tuned: set by hand, ddq's workers by --workers and --in-flight")
 	f.StringSliceVar(&p.systems, "systems", everySystem, "what to measure")
-	f.StringSliceVar(&p.workloads, "workloads", []string{"throughput", "lateness", "herd", "trickle", result.WorkloadSchedules}, "what to run")
+	f.StringSliceVar(&p.workloads, "workloads", []string{"throughput", "lateness", "herd", "trickle", result.WorkloadSchedules, result.WorkloadWorkflows}, "what to run")
 	f.IntVar(&p.schedules, "schedules", 1000, "schedules of each second, in schedules")
 	f.DurationVar(&p.schedulesFor, "schedules-for", time.Minute, "how long they are measured; a process is killed in the middle")
+	p.flows.bind(cmd)
 	f.StringVar(&p.ddqBin, "ddq-bin", "ddq", "ddq binary")
 	f.StringSliceVar(&p.ddqStores, "ddq-stores", []string{"redis-everysec", "embedded"}, "stores to run ddq on")
 	for _, setup := range []string{result.SetupDefault, result.SetupTuned} {
 		cmd.AddCommand(workerCommand(setup), periodicCommand(setup))
 	}
-	cmd.AddCommand(natsServerCommand())
+	cmd.AddCommand(natsServerCommand(), flowWorkerCommand(), flowSubmitterCommand())
 	return cmd
 }
 
@@ -116,7 +120,7 @@ func (p plan) validate() error {
 	if p.schedules < 1 || p.schedulesFor < 2*time.Second {
 		return errors.New("--schedules must be at least 1, and --schedules-for 2s")
 	}
-	return p.options.Validate()
+	return errors.Join(p.flows.validate(), p.options.Validate())
 }
 
 // run plays every workload on every system, with default settings first. A system
@@ -151,13 +155,16 @@ func (p plan) play(ctx context.Context, setup, name, workload string, emit func(
 	}
 	labelled := func(l result.Line) error {
 		l.Setup = setup
-		if name == "ddq" && workload != result.WorkloadSchedules {
+		if name == "ddq" && workload != result.WorkloadSchedules && workload != result.WorkloadWorkflows {
 			l.Settings = ddqSettings(o)
 		}
 		return emit(l)
 	}
-	if workload == result.WorkloadSchedules {
+	switch workload {
+	case result.WorkloadSchedules:
 		return p.playSchedules(ctx, setup, name, labelled)
+	case result.WorkloadWorkflows:
+		return p.playFlows(ctx, setup, name, labelled)
 	}
 	if name == "ddq" {
 		return p.playDDQ(ctx, o, workload, labelled)

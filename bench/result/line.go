@@ -41,8 +41,9 @@ type Line struct {
 	LateMS       lateness.Percentiles `json:"late_ms"`
 	Early        int                  `json:"early"`
 	Lost         int                  `json:"lost"`
-	Duplicate    int                  `json:"duplicate"` // again, with no higher attempt
-	Repeat       int                  `json:"repeat"`    // again, with a higher attempt: legal
+	Duplicate    int                  `json:"duplicate"`             // again, with no higher attempt
+	Repeat       int                  `json:"repeat"`                // again, with a higher attempt: legal
+	NeverEnded   int                  `json:"never_ended,omitempty"` // workflows
 	CPU          Roles                `json:"cpu_s"`
 	CPUPer100k   float64              `json:"cpu_s_per_100k"`
 	RSS          Roles                `json:"rss_mb"`

@@ -22,8 +22,12 @@ func WriteJSON(w io.Writer, l Line) error {
 // lost, and those with two are duplicates.
 const WorkloadSchedules = "schedules"
 
+// WorkloadWorkflows is of lines whose tasks are steps of workflows: those a second, how long after the
+// last step that it waits for one begins, and workflows that never ended.
+const WorkloadWorkflows = "workflows"
+
 // workloads are in the order in which their tables are written.
-var workloads = []string{"throughput", "lateness", "herd", "trickle", "backlog", "restart", "in-flight", "policies", WorkloadSchedules}
+var workloads = []string{"throughput", "lateness", "herd", "trickle", "backlog", "restart", "in-flight", "policies", WorkloadSchedules, WorkloadWorkflows}
 
 // WriteTables writes a table for each workload, systems side by side: first with
 // default settings, then tuned, where both were measured. A column in which no row
@@ -81,6 +85,7 @@ var columns = []column{
 	{"early", func(l Line) string { return strconv.Itoa(l.Early) }},
 	{"lost", func(l Line) string { return strconv.Itoa(l.Lost) }},
 	{"duplicate", func(l Line) string { return strconv.Itoa(l.Duplicate) }},
+	{"never ended", func(l Line) string { return ofWorkflows(l, strconv.Itoa(l.NeverEnded)) }},
 	{"repeat", func(l Line) string { return number(float64(l.Repeat), 0) }},
 	{"store B/task", func(l Line) string { return number(l.StoreBytes, 0) }},
 	{"server B/task", func(l Line) string { return number(l.ServerBytes, 0) }},
@@ -137,8 +142,8 @@ func writeNotes(w io.Writer, lines []Line) error {
 			note += ": " + l.Settings
 		}
 		load := fmt.Sprintf("payload %d B, concurrency %d, producers %d", l.Payload, l.Concurrency, l.Producers)
-		if l.Workload == WorkloadSchedules {
-			load = fmt.Sprintf("schedules: concurrency %d", l.Concurrency)
+		if l.Workload == WorkloadSchedules || l.Workload == WorkloadWorkflows {
+			load = fmt.Sprintf("%s: concurrency %d", l.Workload, l.Concurrency)
 		}
 		for _, s := range []string{note, load, l.Machine} {
 			if said[s] {
@@ -159,6 +164,14 @@ func number(x float64, digits int) string {
 		return ""
 	}
 	return strconv.FormatFloat(x, 'f', digits, 64)
+}
+
+// ofWorkflows is "" for a line of another workload.
+func ofWorkflows(l Line, text string) string {
+	if l.Workload != WorkloadWorkflows {
+		return ""
+	}
+	return text
 }
 
 func roles(r Roles, digits int) string {
