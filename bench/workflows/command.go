@@ -65,9 +65,10 @@ and what workflows are made of:
            ack, in turns
   journal  --checkpoints by 64 handlers at a time, --names in each task
 
-With --kill the server gets SIGKILL in the middle of chain and saga, and is started again; holds last
-a second then. The bench exits 1 when a step was made twice or too early, a workflow did not end, an
-ack and what it enqueues were not one, or a checkpoint was forgotten.`,
+With --kill a server gets SIGKILL in the middle of chain and saga: one of two on a Redis, which goes on
+without it, or the only one, which is started again; holds last a second then. The bench exits 1 when a
+step was made twice or too early, a workflow did not end, an ack and what it enqueues were not one, or a
+checkpoint was forgotten.`,
 		Args:    cobra.NoArgs,
 		Example: "  ddq bench workflows --store redis-everysec --shape chain,fanout",
 		PreRunE: func(*cobra.Command, []string) error { return o.complete() },
@@ -105,7 +106,7 @@ func (o *options) bind(cmd *cobra.Command) {
 	f.IntVar(&o.Marks, "checkpoints", 200_000, "checkpoints of journal")
 	f.IntVar(&o.Workers, "workers", 2, "workers")
 	f.DurationVar(&o.Settle, "settle", 30*time.Second, "how long wait lets the server rest before it weighs")
-	f.BoolVar(&o.Kill, "kill", false, "kill the server in the middle of chain and saga, and start it again")
+	f.BoolVar(&o.Kill, "kill", false, "kill a server in the middle of chain and saga")
 	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")
 }
 
@@ -142,15 +143,15 @@ func (o *options) run(ctx context.Context, emit func(outcome) error) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	server := &testbed.Server{}
-	store, err := server.OpenStore(ctx, o.Store, b)
+	servers := 1
+	if o.Kill && testbed.Shared(o.Store) {
+		servers = 2
+	}
+	fleet, err := testbed.StartFleet(ctx, servers, o.ServerBin, o.Store, b)
 	if err != nil {
 		return err
 	}
-	if err := server.Start(ctx, o.ServerBin, store, b); err != nil {
-		return err
-	}
-	show, err := newShow(o, server)
+	show, err := newShow(o, fleet)
 	if err != nil {
 		return err
 	}

@@ -28,19 +28,19 @@ const (
 	killedHold = time.Second
 )
 
-// show is a server with workflows, and what its workers saw.
+// show is servers with workflows, and what its workers saw.
 type show struct {
 	*options
-	server *testbed.Server
+	fleet  testbed.Fleet
 	client *client.Client
 }
 
-func newShow(o *options, s *testbed.Server) (*show, error) {
-	c, err := client.Dial(s.GRPCAddr, client.Config{Timeout: adminTimeout})
+func newShow(o *options, fleet testbed.Fleet) (*show, error) {
+	c, err := client.Dial(fleet.Addrs(), client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return nil, err
 	}
-	return &show{options: o, server: s, client: c}, nil
+	return &show{options: o, fleet: fleet, client: c}, nil
 }
 
 // play plays a shape.
@@ -81,7 +81,10 @@ func (s *show) flow(ctx context.Context, shape flowShape) (*flowLine, error) {
 	line.CPU = s.usage().Minus(before)
 	books.read(line, begun)
 	line.CPUPerStep = perUnit(line.CPU, books.ends())
-	if err := s.count(ctx, &shape, line); err != nil || !shape.against {
+	if err := s.count(ctx, &shape, line); err != nil {
+		return nil, err
+	}
+	if err := s.fleet.Revive(ctx); err != nil || !shape.against {
 		return line, err
 	}
 	var err error
@@ -94,7 +97,7 @@ func perUnit(used result.Roles, n int) float64 { return result.Round(used.Sum()/
 
 // usage is what every party used up to now.
 func (s *show) usage() result.Roles {
-	return result.Roles{Client: box.OwnCPU(), Server: box.CPU([]*box.Process{s.server.Process}), Store: box.CPU(s.server.Disk)}
+	return result.Roles{Client: box.OwnCPU(), Server: box.CPU(s.fleet.Processes()), Store: box.CPU(s.fleet[0].Disk)}
 }
 
 // work begins workers, and returns what stops them.
@@ -140,7 +143,7 @@ func (s *show) submitAll(ctx context.Context, shape *flowShape, books *flowBooks
 	g.SetLimit(shape.open)
 	for i := 0; i < shape.workflows && within.Err() == nil; i++ {
 		if shape.kill && i == shape.workflows/2 {
-			g.Go(func() error { return s.kill(within) })
+			g.Go(func() error { return s.fleet.Kill(within) })
 		}
 		if err := shape.pace(within, begun, i); err != nil {
 			break
@@ -165,14 +168,6 @@ func (s *flowShape) pace(ctx context.Context, begun time.Time, i int) error {
 		return nil
 	}
 	return pause(ctx, time.Until(begun.Add(time.Duration(i*s.tasks)*time.Second/time.Duration(s.rate))))
-}
-
-// kill kills the server and starts it again.
-func (s *show) kill(ctx context.Context) error {
-	if _, err := s.server.Restart(ctx, func() {}); err != nil {
-		return err
-	}
-	return s.server.WaitReady(ctx)
 }
 
 // count counts the workflows that have not ended, or are not there.

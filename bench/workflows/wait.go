@@ -63,10 +63,10 @@ func (s *show) weight(ctx context.Context) (w weight, err error) {
 	if err := pause(ctx, s.Settle); err != nil {
 		return w, err
 	}
-	if of := s.server.StoreBytes(); of != nil {
+	if of := s.fleet[0].StoreBytes(); of != nil {
 		w.store, err = of(ctx)
 	}
-	w.server = box.RSS([]*box.Process{s.server.Process})
+	w.server = box.RSS(s.fleet.Processes())
 	return w, err
 }
 
