@@ -33,7 +33,7 @@ func (o *flowOptions) bind(cmd *cobra.Command) {
 	f.IntVar(&o.rounds, "flow-rounds", 10, "fan-outs one at a time, in workflows; at once where a worker is killed")
 	f.IntVar(&o.copies, "flow-copies", 1000, "copies of each, which one step waits for")
 	f.DurationVar(&o.hold, "flow-hold", 10*time.Millisecond, "how long a handler takes where a worker is killed")
-	f.DurationVar(&o.rest, "flow-rest", time.Minute, "how long nothing may happen before what has not ended is taken to never end")
+	f.DurationVar(&o.rest, "flow-rest", 90*time.Second, "how long nothing may happen before what has not ended is taken to never end")
 }
 
 func (o *flowOptions) validate() error {

@@ -29,6 +29,7 @@ type flowLine struct {
 	CPUPerTask  float64      `json:"cpu_us_per_task,omitempty"` // of as many tasks that are no steps, by the same workers
 	StoreBytes  float64      `json:"store_bytes_per_workflow,omitempty"`
 	ServerBytes float64      `json:"server_bytes_per_workflow,omitempty"`
+	FreshBytes  float64      `json:"fresh_server_bytes_per_workflow,omitempty"` // once it has been started again
 
 	Repeat     int    `json:"repeat"`      // handlers that began again, with a higher attempt: legal
 	Redone     int    `json:"redone"`      // that began again under one attempt, or for another task of one try

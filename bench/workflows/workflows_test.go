@@ -133,6 +133,6 @@ func isWhole(shape string, text []byte) (bool, error) {
 	}
 	var l flowLine
 	err := json.Unmarshal(text, &l)
-	steps := shape == shapeWait && l.Signalled == 60 && l.StoreBytes > 0 || l.StepsPerS > 0 && l.CPUPerStep > 0
+	steps := shape == shapeWait && l.Signalled == 60 && l.FreshBytes != 0 || l.StepsPerS > 0 && l.CPUPerStep > 0
 	return l.Workflows > 0 && l.WorkflowsPerS > 0 && l.FirstMS.Max > 0 && steps, err
 }
