@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,19 +29,30 @@ func drawn(n int, of ...any) int {
 	return int(h.Sum64() % uint64(n))
 }
 
-// fails says whether the task of a step fails for good: one that does is done when it is retried.
-// Copies do not: which of them are made yet depends on the order of ends.
+// fails says whether the first task of a step fails for good: one that does is done when it is retried.
+// Copies do not: which of them are made yet depends on the order of ends. What tells children of one
+// name apart is left out: a child that fails is another one when it is retried.
 func fails(of *store.StepOf) bool {
-	return !of.Undo && of.Try == 1 && of.Copy == 0 && drawn(6, of.Workflow, of.Name, of.Copy) == 0
+	return !of.Undo && of.Copy == 0 && drawn(6, nameOf(of), of.Copy) == 0
 }
 
-// otherTopic has the tasks of some steps.
+func nameOf(of *store.StepOf) string {
+	id, _, _ := strings.Cut(of.Workflow, ":")
+	return id + "/" + of.Name
+}
+
+// otherTopic has the tasks of some steps, and some children.
 const otherTopic = "away"
 
 // drawFlow is a graph whose end follows from which of its tasks fail, in whatever order they end.
-func drawFlow(id string) *graph.Definition {
+func drawFlow(id string) *graph.Definition { return drawGraph(id, 3+drawn(6, id, "steps"), true) }
+
+func drawGraph(id string, steps int, whole bool) *graph.Definition {
 	d := &graph.Definition{Failure: graph.CarryOn, Undo: drawn(3, id, "undo") == 0, Retention: 24 * time.Hour}
-	for i := range 3 + drawn(6, id, "steps") {
+	if !whole {
+		d.Retention = time.Minute
+	}
+	for i := range steps {
 		s := taskStep(fmt.Sprintf("s%d", i))
 		for j := range i {
 			if drawn(3, id, i, j) == 0 {
@@ -50,18 +62,23 @@ func drawFlow(id string) *graph.Definition {
 		if len(s.After) > 1 && drawn(4, id, i, "need") == 0 {
 			s.Need = 1
 		}
-		switch drawn(6, id, i, "kind") {
-		case 0:
+		kind := drawn(7, id, i, "kind")
+		switch {
+		case kind == 0:
 			s.Task, s.Wait = nil, &graph.Wait{Delay: time.Duration(1+drawn(5000, id, i)) * time.Millisecond}
-		case 1:
+		case !whole: // a child has nothing else
+		case kind == 1:
 			s.Task, s.Wait = nil, &graph.Wait{Signal: s.Name}
-		case 2:
+		case kind == 2:
 			n := drawn(5, id, i, "copies")
 			s.Copies, s.AtATime = &n, drawn(3, id, i, "at a time")
-		case 3:
+		case kind == 3:
 			s.IgnoreFailure = true
-		case 4:
+		case kind == 4:
 			s.Undo = s.Task
+		case kind == 5:
+			child := fmt.Sprintf("%s/%s", id, s.Name)
+			s.Task, s.Child = nil, &graph.Child{Topic: []string{"", otherTopic, otherTopic}[drawn(3, child)], Definition: *drawGraph(child, 1+drawn(3, child, "steps"), false)}
 		}
 		if s.Task != nil && drawn(3, id, i, "topic") == 0 {
 			there := *s.Task
@@ -73,10 +90,10 @@ func drawFlow(id string) *graph.Definition {
 	return d
 }
 
-// modelFlow plays a workflow by the pure rules, to its end or to where it can go no further.
-func modelFlow(id string, d *graph.Definition) map[string]workflow.UnitState {
+// modelFlow plays a workflow by the pure rules, to its end.
+func modelFlow(id string, d *graph.Definition) *workflow.Workflow {
 	now := store.Millis(1)
-	w, _ := workflow.Submit(id, 7, d, workflow.Env{Now: now})
+	w, out := workflow.Submit(id, 7, d, workflow.Env{Now: now})
 	for w.Phase.Open() {
 		now += 10_000
 		var events []workflow.Event
@@ -86,16 +103,26 @@ func modelFlow(id string, d *graph.Definition) map[string]workflow.UnitState {
 			case s.Signal != "":
 				events = append(events, workflow.Signal{Name: s.Signal})
 			case s.Kind == graph.KindTask:
-				e := workflow.Ended{Task: s.Task, Outcome: workflow.UnitDone}
-				if s.State == workflow.UnitMade && fails(&store.StepOf{Workflow: id, Name: s.Name, Copy: s.Copy, Try: s.Try}) {
-					e.Outcome = workflow.UnitFailed
-				}
-				events = append(events, e)
+				failed := s.State == workflow.UnitMade && fails(&store.StepOf{Workflow: id, Name: s.Name, Copy: s.Copy})
+				events = append(events, modelEnd(s.Task, failed))
 			}
 		}
-		w, _, _ = workflow.Apply(w, events, workflow.Env{Now: now})
+		for _, c := range out.Begin {
+			child, _, _ := strings.Cut(c.ID, ":")
+			step := slices.IndexFunc(d.Steps, func(s graph.Step) bool { return id+"/"+s.Name == child })
+			failed := modelFlow(child, &d.Steps[step].Child.Definition).Phase != workflow.Done
+			events = append(events, modelEnd(c.Task, failed))
+		}
+		w, out, _ = workflow.Apply(w, events, workflow.Env{Now: now})
 	}
-	return unitStates(w.StepStatuses())
+	return w
+}
+
+func modelEnd(task string, failed bool) workflow.Ended {
+	if failed {
+		return workflow.Ended{Task: task, Outcome: workflow.UnitFailed}
+	}
+	return workflow.Ended{Task: task, Outcome: workflow.UnitDone}
 }
 
 func unitStates(steps []workflow.StepStatus) map[string]workflow.UnitState {
@@ -111,6 +138,7 @@ type striver struct {
 	diligent
 	*testing.T
 	tries map[string]string // step, copy and try -> id of its task
+	first map[string]string // step -> id of the first task of it
 }
 
 func (w *striver) Deliver(ds []subscription.Delivery) bool {
@@ -123,10 +151,14 @@ func (w *striver) Deliver(ds []subscription.Delivery) bool {
 			w.Errorf("%s has two tasks", try)
 		}
 		w.tries[try] = d.Task.ID
+		if w.first[nameOf(of)] == "" {
+			w.first[nameOf(of)] = d.Task.ID
+		}
+		failed := w.first[nameOf(of)] == d.Task.ID && fails(of)
 		took := time.Duration(drawn(3000, try)) * time.Millisecond
 		w.runs[d.Task.ID+string(d.Token)] = time.AfterFunc(took, func() {
 			kind := subscription.Settlement{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token, Result: []byte(try)}
-			if fails(of) {
+			if failed {
 				kind = subscription.Settlement{Kind: subscription.SettleNack, ID: d.Task.ID, Token: d.Token, Permanent: true, Error: try}
 			}
 			w.sub.Settle(1, []subscription.Settlement{kind})
@@ -163,8 +195,8 @@ func TestWorkflowsGoAsTheirModels(t *testing.T) {
 		close(flips)
 		w.stop()
 		other.stop()
-		if s := f.stats(); s.Parcels > 0 || s.Pending > 0 {
-			t.Errorf("in the end there is %+v", s)
+		if s, n := f.stats(), f.pendingIn(f.openOther(otherTopic)); s.Parcels > 0 || s.Pending > 0 || n > 0 {
+			t.Errorf("in the end there is %+v, and %d tasks are pending elsewhere", s, n)
 		}
 		t.Logf("%d workflows, %d tasks, and %d in another topic", len(ids), len(w.tries), len(other.tries))
 	})
@@ -184,7 +216,7 @@ func createBoth(t *testing.T, s *service.Service) {
 
 func startStriver(t *testing.T, s *service.Service, topic string) *striver {
 	t.Helper()
-	w := &striver{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, tries: map[string]string{}}
+	w := &striver{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, tries: map[string]string{}, first: map[string]string{}}
 	var err error
 	if w.sub, err = s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: topic, Worker: "w"}, w); err != nil {
 		t.Fatal(err)
@@ -275,7 +307,7 @@ func (f *flows) compareAll(ids []string) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		want, got := modelFlow(id, drawFlow(id)), unitStates(steps)
+		want, got := unitStates(modelFlow(id, drawFlow(id)).StepStatuses()), unitStates(steps)
 		for unit, state := range want {
 			if got[unit] != state {
 				f.Errorf("%s is %s: %s is %s, by its model %s", id, s.State, unit, got[unit], state)

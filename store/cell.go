@@ -14,6 +14,8 @@ const (
 	CellRefused  = 'u' // a task that could not be delivered
 	CellHome     = 'h' // no cell: the task of a step tells a workflow of another topic
 	CellAsk      = 'k' // no cell: a parcel asks the task of that id to end
+	CellBegin    = 'b' // no cell: a parcel begins the workflow of that id, which is a child
+	CellOrder    = 'o' // no cell: a parcel asks something of that child
 )
 
 // MaxCellKey is how long the key of a cell may be.

@@ -11,11 +11,12 @@ import (
 
 // A task in another topic goes through these, and is in the next before it leaves one: the out-box
 // here, its shard, the in-box and the out-box there, the in-box here. They are looked at in that
-// order. What is in none of them is lost: its topic was deleted.
+// order. What is in none of them is lost: its topic was deleted. A child is its cell, and not in the in-box
+// there.
 
-// lostAway are the ends of those tasks of a workflow in other topics that are lost. The in-box here is
-// for the caller to look at.
-func (l flowCheck) lostAway(ctx context.Context, id store.CellID, tasks []workflow.TaskRef) (lost []workflow.Event, err error) {
+// lostAway are the ends of those tasks and children of a workflow in other topics that are lost. The
+// in-box here is for the caller to look at.
+func (l flowCheck) lostAway(ctx context.Context, id store.CellID, tasks []workflow.TaskRef, children []workflow.ChildRef) (lost []workflow.Event, err error) {
 	for _, t := range tasks {
 		there, err := l.isSomewhere(ctx, id, t)
 		if err != nil {
@@ -25,12 +26,21 @@ func (l flowCheck) lostAway(ctx context.Context, id store.CellID, tasks []workfl
 			lost = append(lost, t.Lost(l.Now()))
 		}
 	}
+	for _, c := range children {
+		there, err := l.hasChild(ctx, id, c)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			lost = append(lost, c.Lost(l.Now()))
+		}
+	}
 	return lost, nil
 }
 
 // isSomewhere reports whether a task of a workflow, or its end, is anywhere but in the in-box here.
 func (l flowCheck) isSomewhere(ctx context.Context, id store.CellID, t workflow.TaskRef) (bool, error) {
-	there, err := l.hasParcel(ctx, l.ID, store.OutBox, func(p *store.Parcel) bool { return sent.HasTask(p) && p.To.Key() == t.ID })
+	there, err := l.isLeaving(ctx, t.ID)
 	if there || err != nil {
 		return there, err
 	}
@@ -47,11 +57,43 @@ func (l flowCheck) isSomewhere(ctx context.Context, id store.CellID, t workflow.
 		if there, err := l.hasParcel(ctx, s, store.InBox, ended); there || err != nil {
 			return there, err
 		}
-		if there, err := l.hasParcel(ctx, s, store.OutBox, func(p *store.Parcel) bool { return p.To == id }); there || err != nil {
+		if there, err := l.comesHome(ctx, s, id); there || err != nil {
 			return there, err
 		}
 	}
 	return false, nil
+}
+
+// hasChild is isSomewhere for a child.
+func (l flowCheck) hasChild(ctx context.Context, id store.CellID, c workflow.ChildRef) (bool, error) {
+	there, err := l.isLeaving(ctx, c.ID)
+	if there || err != nil {
+		return there, err
+	}
+	topic, err := l.TopicOf(ctx, c.Topic)
+	if err != nil || topic == nil {
+		return false, err
+	}
+	for _, s := range workflow.Shards(topic, c.ID) {
+		cells, err := l.Store.Cells(ctx, s, []store.CellID{workflow.CellID(c.ID)})
+		if err != nil || cells[0].Version != 0 {
+			return true, err
+		}
+		if there, err := l.comesHome(ctx, s, id); there || err != nil {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
+// isLeaving reports whether a task or a child is in the out-box here.
+func (l flowCheck) isLeaving(ctx context.Context, id string) (bool, error) {
+	return l.hasParcel(ctx, l.ID, store.OutBox, func(p *store.Parcel) bool { return sent.Brings(p) && p.To.Key() == id })
+}
+
+// comesHome reports whether something for a workflow is in the out-box of a shard.
+func (l flowCheck) comesHome(ctx context.Context, s store.Shard, id store.CellID) (bool, error) {
+	return l.hasParcel(ctx, s, store.OutBox, func(p *store.Parcel) bool { return p.To == id })
 }
 
 // hasParcel reports whether a box has a parcel like that, or more than are looked through.

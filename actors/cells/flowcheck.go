@@ -85,7 +85,7 @@ func (l flowCheck) lostEnds(ctx context.Context, header store.Cell) ([]workflow.
 		return nil, err
 	}
 	here, away := loaded[0].Workflow.OpenTasks()
-	lost, err := l.lostAway(ctx, header.ID, away)
+	lost, err := l.lostAway(ctx, header.ID, away, loaded[0].Workflow.OpenChildren())
 	if err != nil || len(here) == 0 {
 		return lost, err
 	}

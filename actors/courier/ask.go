@@ -14,9 +14,10 @@ import (
 // asksAtATime is how many tasks one commit asks to end.
 const asksAtATime = 500
 
-// askAll asks tasks of a topic to end: pending ones are deleted, and workers of running ones asked. One
-// that waits in the out-box is taken back. Asking twice does no harm, so there is no tally of it.
-// arrived are the parcels of which it is known that they have.
+// askAll asks tasks of a topic to end: pending ones are deleted, and workers of running ones asked. What
+// is asked of children lies in their shards then. One that waits in the out-box is taken back, if it is to
+// end. Asking twice does no harm, so there is no tally of it. arrived are the parcels of which it is known
+// that they have.
 func (r *round) askAll(ctx context.Context, topic string, asks []store.Parcel, arrived []int64) (done []int64, err error) {
 	t, e := r.Stored(ctx, topic)
 	switch {
@@ -33,18 +34,23 @@ func (r *round) askAll(ctx context.Context, topic string, asks []store.Parcel, a
 	for i := range asks {
 		ask := &asks[i]
 		if p := waiting[ask.To.Key()]; p != nil {
-			back, err := r.takeBack(ctx, t, p, ask)
+			early, err := r.askEarly(ctx, t, p, ask)
 			if err != nil {
 				return done, err
 			}
-			if back {
+			if early {
 				continue
 			}
 		}
 		there = append(there, *ask)
 	}
 	for some := range slices.Chunk(there, asksAtATime) {
-		if err := r.ask(ctx, t, some); err != nil {
+		err := r.ask(ctx, t, some)
+		if waitsFor(err) {
+			r.out.Waits = true
+			return done, nil
+		}
+		if err != nil {
 			return done, err
 		}
 		for i := range some {
@@ -54,22 +60,18 @@ func (r *round) askAll(ctx context.Context, topic string, asks []store.Parcel, a
 	return done, nil
 }
 
-// askInVain is for a topic that is not there: so is no task of it.
+// askInVain is for a topic that is not there: so is no task and no child of it.
 func (r *round) askInVain(ctx context.Context, asks []store.Parcel) error {
 	for i := range asks {
-		c, err := workflow.Vain(&asks[i], r.Now())
-		if err != nil {
-			return err
-		}
-		if err := r.here(ctx, c); err != nil {
+		if err := r.here(ctx, workflow.Vain(&asks[i], r.Now())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// waiting are those of the tasks that are asked to end that lie in the out-box and have not arrived, by
-// their ids.
+// waiting are those of the tasks and children that are asked something that lie in the out-box and have
+// not arrived, by their ids.
 func (r *round) waiting(ctx context.Context, asks []store.Parcel, arrived []int64) (map[string]*store.Parcel, error) {
 	before, asked, found := asks[len(asks)-1].Number, make(map[string]bool), make(map[string]*store.Parcel)
 	for i := range asks {
@@ -85,7 +87,7 @@ func (r *round) waiting(ctx context.Context, asks []store.Parcel, arrived []int6
 			if p.Number >= before {
 				return found, nil
 			}
-			if sent.HasTask(p) && asked[p.To.Key()] && !slices.Contains(arrived, p.Number) {
+			if sent.Brings(p) && asked[p.To.Key()] && !slices.Contains(arrived, p.Number) {
 				found[p.To.Key()] = p
 			}
 		}
@@ -93,13 +95,17 @@ func (r *round) waiting(ctx context.Context, asks []store.Parcel, arrived []int6
 	}
 }
 
-// takeBack forgets a task that is to end before it was made, and what asks for that. It reports false
-// for one that was made.
-func (r *round) takeBack(ctx context.Context, t *store.Topic, p, ask *store.Parcel) (bool, error) {
+// askEarly is for a task or a child that has not been made: it is taken back if it is to end, and what
+// asks for that is forgotten. Anything else waits for it. It reports false for one that was made.
+func (r *round) askEarly(ctx context.Context, t *store.Topic, p, ask *store.Parcel) (bool, error) {
 	d := &delivery{round: r, topic: t}
 	made, err := d.taken(ctx, &item{parcel: p})
 	if err != nil || made {
 		return false, err
+	}
+	if !workflow.AsksToEnd(ask) {
+		r.out.Waits = true
+		return true, nil
 	}
 	c, isStep := workflow.TakenBack(p, ask, r.Now())
 	if !isStep {
@@ -108,22 +114,34 @@ func (r *round) takeBack(ctx context.Context, t *store.Topic, p, ask *store.Parc
 	return true, r.here(ctx, c)
 }
 
-// ask asks some tasks to end, in whichever shard each is.
+// ask asks some tasks to end, in whichever shard each is, and leaves for children what is asked of them.
 func (r *round) ask(ctx context.Context, t *store.Topic, asks []store.Parcel) error {
 	byShard := make(map[store.Shard]*store.Commit)
 	var order []store.Shard
+	at := func(s store.Shard) *store.Commit {
+		if byShard[s] == nil {
+			byShard[s], order = new(store.Commit), append(order, s)
+		}
+		return byShard[s]
+	}
 	for i := range asks {
-		id := asks[i].To.Key()
+		ask := &asks[i]
+		if sent.Orders(ask) {
+			told := workflow.Delivered(ask)
+			s, there, err := r.findHome(ctx, t, told.To)
+			if err != nil {
+				return err
+			}
+			if there {
+				at(s).Send = append(at(s).Send, told)
+			}
+			continue
+		}
+		id := ask.To.Key()
 		for _, s := range place.Candidates(t, id) {
-			c := byShard[s]
-			if c == nil {
-				c = new(store.Commit)
-				byShard[s], order = c, append(order, s)
+			if c := at(s); !slices.Contains(c.Cancels, id) {
+				c.Removes, c.Cancels = append(c.Removes, store.Remove{ID: id}), append(c.Cancels, id)
 			}
-			if slices.Contains(c.Cancels, id) {
-				continue
-			}
-			c.Removes, c.Cancels = append(c.Removes, store.Remove{ID: id}), append(c.Cancels, id)
 		}
 	}
 	for _, s := range order {

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -13,10 +15,10 @@ import (
 // item is a parcel and the task that is in it.
 type item struct {
 	parcel *store.Parcel
-	task   *store.Task
+	task   *store.Task // nil: it brings a child
 }
 
-// delivery brings tasks to one shard of a topic, in order of their numbers.
+// delivery brings tasks and children to one shard of a topic, in order of their numbers.
 type delivery struct {
 	*round
 	topic   *store.Topic
@@ -41,19 +43,29 @@ func (d *delivery) run(ctx context.Context) error {
 			d.pass(1)
 			continue
 		}
-		what, err := d.besideOthers(ctx, one)
-		switch {
-		case err != nil:
-			return err
-		case what == free:
-			n := d.plain()
-			err = d.add(ctx, n, d.tasks(n))
-		case what == made:
-			err = d.add(ctx, 1, nil)
+		if one.task == nil {
+			err = d.begin(ctx, one)
+		} else {
+			err = d.addNext(ctx, one)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addNext makes the task of the first item, with those behind it that one commit makes as well.
+func (d *delivery) addNext(ctx context.Context, one *item) error {
+	what, err := d.besideOthers(ctx, one)
+	switch {
+	case err != nil:
+		return err
+	case what == free:
+		n := d.plain()
+		return d.add(ctx, n, d.tasks(n))
+	case what == made:
+		return d.add(ctx, 1, nil)
 	}
 	return nil
 }
@@ -73,7 +85,7 @@ func (d *delivery) plain() int {
 	}
 	ids := make(map[string]bool)
 	for i, it := range d.items {
-		if it.task.Key != nil || ids[it.task.ID] {
+		if it.task == nil || it.task.Key != nil || ids[it.task.ID] {
 			return max(i, 1)
 		}
 		ids[it.task.ID] = true
@@ -92,7 +104,7 @@ func (d *delivery) tasks(n int) []*store.Task {
 // taken reports whether the shard has taken an item before, or one that it went to before
 // there were newer ones.
 func (d *delivery) taken(ctx context.Context, it *item) (bool, error) {
-	for _, s := range place.Candidates(d.topic, it.parcel.To.Key()) {
+	for _, s := range placesOf(d.topic, it.parcel) {
 		known, err := d.tallyOf(ctx, s)
 		if err != nil || known.last >= it.parcel.Number {
 			return err == nil, err
@@ -135,36 +147,60 @@ func (t *tally) read(c store.Cell) (err error) {
 // add makes tasks of the first n items, and has the tally say that they are taken. Those that
 // are in the way of it are dealt with, and the rest is for another try.
 func (d *delivery) add(ctx context.Context, n int, tasks []*store.Task) error {
-	known, err := d.tallyOf(ctx, d.to)
-	if err != nil {
+	done, raised, err := d.counted(ctx, n, store.Commit{Adds: tasks})
+	switch {
+	case err != nil:
 		return err
-	}
-	last := d.items[n-1].parcel.Number
-	c := store.Commit{
-		Puts: []store.Put{{Cell: store.Cell{ID: d.tallyID(), Body: strconv.AppendInt(nil, last, 10)}, If: known.version}},
-		Adds: tasks,
-	}
-	done, err := d.commit(ctx, d.to, d.topic.Life, nil, c)
-	if err != nil {
-		return err
-	}
-	switch done.Status {
-	case store.OK:
-		*known = tally{known.version + 1, last}
-		d.note(d.to, done.stamp.Seq, tasks)
-		d.pass(n)
+	case raised:
+		d.note(d.to, done.stamp.Seq, tasks) // a hint, if they were made by another try
 		return nil
-	case store.Stale: // a lost answer, or a former owner of this shard
-		was := known.last
-		err := known.read(done.Cell)
-		if err == nil && known.last > was {
-			d.note(d.to, done.stamp.Seq, tasks) // a hint, if they were made by now
-		}
-		return err
-	case store.Conflict:
+	case done.Status == store.Conflict:
 		return d.meet(ctx, done.ID)
 	}
-	return store.ErrSealed
+	return nil
+}
+
+// begin puts the child of the first item, and has the tally say that it is there.
+func (d *delivery) begin(ctx context.Context, one *item) error {
+	c, err := workflow.Arrived(one.parcel, d.Now())
+	if err != nil {
+		return d.reject(ctx, 0, err.Error())
+	}
+	done, raised, err := d.counted(ctx, 1, c)
+	switch {
+	case err != nil:
+		return err
+	case raised:
+		d.out.Told = append(d.out.Told, fleet.Committed{Shard: d.to, Commit: c, Stamp: done.stamp})
+	case done.Cell.ID == c.Puts[0].ID:
+		return d.reject(ctx, 0, "ID_CONFLICT: another workflow has the id")
+	}
+	return nil
+}
+
+// counted makes a commit that brings the first n items, and has the tally say that they are taken.
+// raised: it says so now, by this commit or by one before.
+func (d *delivery) counted(ctx context.Context, n int, c store.Commit) (done committed, raised bool, err error) {
+	known, err := d.tallyOf(ctx, d.to)
+	if err != nil {
+		return done, false, err
+	}
+	last, was := d.items[n-1].parcel.Number, known.last
+	raise := store.Put{Cell: store.Cell{ID: d.tallyID(), Body: strconv.AppendInt(nil, last, 10)}, If: known.version}
+	c.Puts = append([]store.Put{raise}, c.Puts...) // it is what is in the way when this was made before
+	if done, err = d.commit(ctx, d.to, d.topic.Life, nil, c); err != nil {
+		return done, false, err
+	}
+	switch {
+	case done.Status == store.OK:
+		*known = tally{known.version + 1, last}
+		d.pass(n)
+	case done.Status == store.Stale && done.Cell.ID == d.tallyID(): // a lost answer, or a former owner of this shard
+		err = known.read(done.Cell)
+	case done.Status != store.Stale && done.Status != store.Conflict:
+		err = store.ErrSealed
+	}
+	return done, known.last > was, err
 }
 
 // note notes tasks that became pending.

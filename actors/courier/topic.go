@@ -3,9 +3,11 @@ package courier
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -15,6 +17,7 @@ type destination struct {
 	*store.Topic        // nil: there is none
 	why          string // there is none
 	waits        bool   // it takes no task now
+	stored       bool   // it is as the store has it
 }
 
 // toTopic delivers parcels to a topic, and returns the numbers of those that are to be forgotten. What
@@ -23,7 +26,7 @@ func (r *round) toTopic(ctx context.Context, topic string, parcels []store.Parce
 	var tasks, asks, ends []store.Parcel
 	for _, p := range parcels {
 		switch {
-		case sent.HasTask(&p):
+		case sent.Brings(&p):
 			tasks = append(tasks, p)
 		case sent.Asks(&p):
 			asks = append(asks, p)
@@ -50,7 +53,7 @@ func (r *round) toTopic(ctx context.Context, topic string, parcels []store.Parce
 	return arrived, nil
 }
 
-// bringTasks delivers tasks to a topic.
+// bringTasks delivers tasks and children to a topic.
 func (r *round) bringTasks(ctx context.Context, topic string, parcels []store.Parcel) (arrived []int64, err error) {
 	d, err := r.destination(ctx, topic)
 	if err != nil {
@@ -59,6 +62,9 @@ func (r *round) bringTasks(ctx context.Context, topic string, parcels []store.Pa
 	if d.waits {
 		r.out.Waits = true
 		return nil, nil
+	}
+	if err := r.renew(ctx, d, parcels); err != nil {
+		return nil, err
 	}
 	var groups []*delivery
 	of := make(map[store.Shard]*delivery)
@@ -70,17 +76,14 @@ func (r *round) bringTasks(ctx context.Context, topic string, parcels []store.Pa
 			}
 			continue
 		}
-		t, err := sent.Task(p, d.Indexed)
-		if err == nil && len(t.Payload) > d.MaxPayload {
-			err = problem.BadField("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", len(t.Payload), d.MaxPayload)
-		}
+		t, err := d.open(p)
 		if err != nil {
 			if err := r.refuse(ctx, p, err.Error()); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		to := place.In(d.Topic, d.Active(), p.To.Key())
+		to := placesOf(d.Topic, p)[0]
 		if of[to] == nil {
 			of[to] = &delivery{round: r, topic: d.Topic, to: to}
 			groups = append(groups, of[to])
@@ -99,6 +102,40 @@ func (r *round) bringTasks(ctx context.Context, topic string, parcels []store.Pa
 		}
 	}
 	return arrived, nil
+}
+
+// renew has a topic be as the store has it if a parcel begins a child there: that is found again only
+// where new ones begin, and in shards of before.
+func (r *round) renew(ctx context.Context, d *destination, parcels []store.Parcel) error {
+	if d.Topic == nil || d.stored || !slices.ContainsFunc(parcels, func(p store.Parcel) bool { return sent.Begins(&p) }) {
+		return nil
+	}
+	t, e := r.Stored(ctx, d.Name)
+	if e != nil {
+		return e
+	}
+	d.Topic, d.stored = t, true
+	return nil
+}
+
+// open reads the task of a parcel, as the topic takes it; nil for a child.
+func (d *destination) open(p *store.Parcel) (*store.Task, error) {
+	if sent.Begins(p) {
+		return nil, nil
+	}
+	t, err := sent.Task(p, d.Indexed)
+	if err == nil && len(t.Payload) > d.MaxPayload {
+		err = problem.BadField("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", len(t.Payload), d.MaxPayload)
+	}
+	return t, err
+}
+
+// placesOf are the shards of a topic in which what a parcel brings may be, the one for what is new first.
+func placesOf(t *store.Topic, p *store.Parcel) []store.Shard {
+	if sent.Begins(p) {
+		return workflow.Shards(t, p.To.Key())
+	}
+	return place.Candidates(t, p.To.Key())
 }
 
 // destination finds whether a topic takes tasks. A failure that passes is an error.

@@ -19,13 +19,22 @@ func Ask(topic, task, workflow string) store.Parcel {
 
 // Crosses reports whether a parcel of an out-box is for another topic, or brings a task: then the
 // courier hands it on.
-func Crosses(p *store.Parcel) bool { return HasTask(p) || Asks(p) || IsForWorkflow(p) }
+func Crosses(p *store.Parcel) bool { return Brings(p) || Asks(p) || IsForWorkflow(p) }
+
+// Brings reports whether a parcel brings what its topic has to take: a task, or a child of a workflow.
+func Brings(p *store.Parcel) bool { return HasTask(p) || Begins(p) }
 
 // HasTask reports whether a parcel brings a task.
 func HasTask(p *store.Parcel) bool { return p.To.Kind() == store.CellTask }
 
-// Asks reports whether a parcel asks a task to end.
-func Asks(p *store.Parcel) bool { return p.To.Kind() == store.CellAsk }
+// Begins reports whether a parcel begins a child of a workflow.
+func Begins(p *store.Parcel) bool { return p.To.Kind() == store.CellBegin }
+
+// Asks reports whether a parcel asks a task to end, or something of a child.
+func Asks(p *store.Parcel) bool { return p.To.Kind() == store.CellAsk || Orders(p) }
+
+// Orders reports whether a parcel asks something of a child.
+func Orders(p *store.Parcel) bool { return p.To.Kind() == store.CellOrder }
 
 // IsForWorkflow reports whether a parcel is for a workflow.
 func IsForWorkflow(p *store.Parcel) bool { return p.To.Kind() == store.CellWorkflow }

@@ -66,7 +66,7 @@ func Commit(before *Stored, w *Workflow, out *Effects, x Context) (c store.Commi
 		return c, err
 	}
 	for i := range out.Begin {
-		if err := w.begin(&c, &out.Begin[i], x.Now); err != nil {
+		if err := w.begin(&c, &out.Begin[i], x); err != nil {
 			return c, err
 		}
 	}
@@ -102,7 +102,7 @@ func (w *Workflow) putTasks(c *store.Commit, out *Effects, x Context) error {
 // send tells children what is asked of them, and a schedule or a parent how it ended.
 func (w *Workflow) send(c *store.Commit, before *Stored, out *Effects, x Context) error {
 	for i := range out.Orders {
-		p, err := out.Orders[i].parcel()
+		p, err := out.Orders[i].parcel(w.ID)
 		if err != nil {
 			return err
 		}

@@ -50,17 +50,24 @@ type Make struct {
 	Undo bool
 }
 
+// ChildRef names a child.
+type ChildRef struct {
+	Topic string // empty: that of the workflow
+	ID    string
+	Task  string // by what its parent knows it
+}
+
 // Begin is a child that is to begin.
 type Begin struct {
 	Unit int
-	ID   string // of the child
-	Task string // by what its parent knows it
+	ChildRef
 }
 
 // Order is what a child is told.
 type Order struct {
-	ID   string // of the child
-	What Asked
+	ChildRef
+	What   Asked
+	Number int64 // rises with the orders of a workflow
 }
 
 // Asked is what a workflow asks of its children: what was asked of itself.

@@ -40,7 +40,7 @@ func (w *Workflow) header() ([]byte, error) {
 		Serial: w.Serial, Ends: w.Ends, AskTo: w.AskTo, Taken: w.Taken, Bytes: w.Bytes, Input: encodeValue(w.Input),
 		Depth: int32(w.Depth), Known: w.Known, Count: int32(len(w.Units)), Units: w.encodeUnits(0),
 		Name: w.Def.Name, Labels: cell.Labels(w.Def.Labels), RetentionMs: store.CeilMillis(w.Def.Retention), TimeoutMs: store.CeilMillis(w.Def.Timeout),
-		ResultSize: int64(w.result().Size), Error: []byte(w.failure()), Doomed: w.Doomed,
+		ResultSize: int64(w.result().Size), Error: []byte(w.failure()), Doomed: w.Doomed, Ordered: w.Ordered,
 	}
 	if w.Again != nil {
 		c.Again = encodeValue(*w.Again)
@@ -48,10 +48,7 @@ func (w *Workflow) header() ([]byte, error) {
 			c.Again = &cell.Value{}
 		}
 	}
-	if p := w.Parent; p != nil {
-		c.Parent = &cell.Parent{Id: p.ID, Topic: p.Topic, Task: p.Task}
-	}
-	c.Run = w.Run.encode()
+	c.Parent, c.Run = w.Parent.encode(), w.Run.encode()
 	for _, g := range w.Grown {
 		c.Grown = append(c.Grown, &cell.Grown{Parent: g.Parent, Part: g.Part, Size: int64(g.Size)})
 	}
@@ -144,16 +141,13 @@ func Read(c store.Cell) (*Stored, error) {
 	s.w = &Workflow{ID: c.ID.Key(), Life: b.Life, Depth: int(b.Depth), Known: b.Known, Record: Record{
 		Phase: State(b.Phase), IsPaused: b.Paused, PausedBy: b.PausedBy, Note: b.Note, Cancelled: b.Cancelled, Cause: Cause(b.Cause), Failed: b.Failed,
 		Created: store.Millis(b.Created), Started: store.Millis(b.Started), Ended: store.Millis(b.Ended), Starts: int(b.Starts),
-		Serial: b.Serial, Ends: b.Ends, AskTo: b.AskTo, Taken: b.Taken, Bytes: b.Bytes, Input: decodeValue(b.Input), Doomed: b.Doomed,
+		Serial: b.Serial, Ends: b.Ends, AskTo: b.AskTo, Taken: b.Taken, Bytes: b.Bytes, Input: decodeValue(b.Input), Doomed: b.Doomed, Ordered: b.Ordered,
 	}}
 	if b.Again != nil {
 		v := decodeValue(b.Again)
 		s.w.Again = &v
 	}
-	if p := b.Parent; p != nil {
-		s.w.Parent = &Parent{ID: p.Id, Topic: p.Topic, Task: p.Task}
-	}
-	s.w.Run = decodeRun(b.Run)
+	s.w.Parent, s.w.Run = decodeParent(b.Parent), decodeRun(b.Run)
 	for _, k := range b.Kept {
 		s.w.Kept = append(s.w.Kept, Kept{Name: k.Name, Value: decodeValue(k.Value)})
 	}

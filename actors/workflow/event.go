@@ -20,6 +20,12 @@ type Ended struct {
 	Growth  *graph.Growth // of an ack; nil: none
 }
 
+// Ordered is what a child is asked by its parent.
+type Ordered struct {
+	What   Asked
+	Number int64 // see Order; 0: it has none, and is followed
+}
+
 // Signal is a named message from outside. One with an ID that is known changes nothing.
 type Signal struct {
 	Name    string
@@ -54,11 +60,12 @@ type Skip struct {
 // Delete removes a workflow that has ended. It may take several steps.
 type Delete struct{}
 
-func (Delete) event() {}
-func (Ended) event()  {}
-func (Signal) event() {}
-func (Cancel) event() {}
-func (Pause) event()  {}
-func (Resume) event() {}
-func (Retry) event()  {}
-func (Skip) event()   {}
+func (Delete) event()  {}
+func (Ended) event()   {}
+func (Ordered) event() {}
+func (Signal) event()  {}
+func (Cancel) event()  {}
+func (Pause) event()   {}
+func (Resume) event()  {}
+func (Retry) event()   {}
+func (Skip) event()    {}

@@ -32,50 +32,72 @@ func Home(p *store.Parcel) (end store.Parcel, ok bool, err error) {
 	if !of {
 		return end, false, nil
 	}
-	end, err = e.parcel(p.To, p.Ended.Say)
+	topic, id := homeOf(p.To)
+	end, err = e.parcel(topic, id, p.Ended.Say)
 	return end, true, err
 }
 
-// parcel is an end as it goes to an address; say is what the ack said.
-func (e *Ended) parcel(to store.CellID, say []byte) (store.Parcel, error) {
+// parcel is an end as it goes to a workflow, in a topic if it is another one; say is what the ack said.
+func (e *Ended) parcel(topic, id string, say []byte) (store.Parcel, error) {
 	body, err := (&cell.Sent{Ended: &cell.Ended{
 		Task: e.Task, Outcome: int32(e.Outcome), Why: int32(e.Why), At: int64(e.At), Begun: int64(e.Begun),
 		Error: []byte(e.Error), Result: e.Result, Growth: say,
 	}}).MarshalVT()
-	topic, id := homeOf(to)
 	return store.Parcel{Topic: topic, To: CellID(id), Body: body}, err
 }
 
-// Refused is what becomes of a task of the out-box that its topic refuses for good, if it is a
-// step's: the step fails.
+// Refused is what becomes of a task or a child of the out-box that its topic refuses for good, if it is
+// a step's: the step fails.
 func Refused(p *store.Parcel, why string, now store.Millis) (c store.Commit, isStep bool) {
 	return instead(p, Ended{Outcome: UnitFailed, Why: WhyRefused, At: now, Error: why})
 }
 
-// TakenBack is what becomes of a task that still lies in the out-box, and that is asked to end by
-// another parcel there: it never was.
+// TakenBack is what becomes of a task or a child that still lies in the out-box, and that is asked to
+// end by another parcel there: it never was.
 func TakenBack(p, ask *store.Parcel, now store.Millis) (c store.Commit, isStep bool) {
 	c, isStep = instead(p, Ended{Outcome: UnitFailed, Why: WhyDeleted, At: now})
 	c.Drop = append(c.Drop, ask.Number)
 	return c, isStep
 }
 
-// instead forgets a parcel that brings a task, and tells the workflow, which is in the same shard, an
-// end.
-func instead(p *store.Parcel, e Ended) (c store.Commit, isStep bool) {
-	t, err := sent.Task(p, "")
-	if err != nil || t.Tells == "" || t.Tells.Kind() != store.CellHome {
-		return c, false
-	}
-	e.Task = t.ID
-	end, err := e.parcel(t.Tells, nil)
-	end.Topic = "" // it is for the in-box
-	return store.Commit{Drop: []int64{p.Number}, Send: []store.Parcel{end}}, err == nil
+// Vain is what a workflow is told that asks something of a task or a child whose topic is not there any
+// more.
+func Vain(ask *store.Parcel, now store.Millis) store.Commit {
+	c, _ := instead(ask, Ended{Outcome: UnitFailed, Why: WhyDeleted, At: now})
+	return c
 }
 
-// Vain is what a workflow is told that asks a task to end whose topic is not there any more.
-func Vain(ask *store.Parcel, now store.Millis) (store.Commit, error) {
-	e := Ended{Task: ask.To.Key(), Outcome: UnitFailed, Why: WhyDeleted, At: now}
-	end, err := e.parcel(homeID("", string(ask.Body)), nil)
-	return store.Commit{Drop: []int64{ask.Number}, Send: []store.Parcel{end}}, err
+// instead forgets a parcel of the out-box, and tells the workflow that it is of, which is in the same
+// shard, an end.
+func instead(p *store.Parcel, e Ended) (c store.Commit, isStep bool) {
+	id, task := senderOf(p)
+	c.Drop = []int64{p.Number}
+	if id == "" {
+		return c, false
+	}
+	e.Task = task
+	end, err := e.parcel("", id, nil)
+	c.Send = []store.Parcel{end}
+	return c, err == nil
+}
+
+// senderOf is the workflow that sent a parcel, and by what it knows the task or the child; none for the
+// task of an ack.
+func senderOf(p *store.Parcel) (id, task string) {
+	switch {
+	case sent.HasTask(p):
+		t, err := sent.Task(p, "")
+		if err != nil || t.Tells == "" || t.Tells.Kind() != store.CellHome {
+			return "", ""
+		}
+		_, id = homeOf(t.Tells)
+		return id, t.ID
+	case sent.Begins(p), sent.Orders(p):
+		var c cell.Sent
+		if c.UnmarshalVT(p.Body) != nil {
+			return "", ""
+		}
+		return c.GetParent().GetId(), c.GetParent().GetTask()
+	}
+	return string(p.Body), p.To.Key()
 }

@@ -43,9 +43,24 @@ func (w *Workflow) OpenTasks() (here []string, away []TaskRef) {
 	return here, away
 }
 
+// OpenChildren are the children in other topics that have not ended.
+func (w *Workflow) OpenChildren() (away []ChildRef) {
+	for unit := range w.Units {
+		if n := w.of().find(unit); w.Units[unit].State == UnitMade && n.Child != nil && n.Child.Topic != "" {
+			away = append(away, w.childOf(unit))
+		}
+	}
+	return away
+}
+
 // Lost is the end of a task of which nothing is left, and nobody told: its topic was deleted.
 func (t TaskRef) Lost(now store.Millis) Event {
 	return Ended{Task: t.ID, Outcome: UnitFailed, Why: WhyDeleted, At: now, Error: "topic " + t.Topic + " was deleted"}
+}
+
+// Lost is the same for a child.
+func (r ChildRef) Lost(now store.Millis) Event {
+	return TaskRef{Topic: r.Topic, ID: r.Task}.Lost(now)
 }
 
 // LostEnds are those of tasks that are over, as they are found.

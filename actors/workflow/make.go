@@ -55,7 +55,7 @@ func (p *settling) makeUnit(unit int, n *node) {
 	case n.Child != nil:
 		p.made += 2 + n.Child.Units()/pageUnits
 		p.bytes += n.Child.Size()
-		p.out.Begin = append(p.out.Begin, Begin{Unit: unit, ID: p.w.childID(n, u), Task: tasks{p.w}.of(unit).ID})
+		p.out.Begin = append(p.out.Begin, Begin{unit, p.w.childOf(unit)})
 	default:
 		p.made++
 		p.bytes += n.Task.Task.BodySize() + p.inputSize(n)
@@ -165,7 +165,7 @@ func (p *settling) ask(unit int, why Why) {
 		p.end(unit, UnitCancelled)
 		p.anew = true
 	case n.Child != nil:
-		p.out.Orders = append(p.out.Orders, Order{p.w.childID(n, u), AskedToEnd})
+		p.order(unit, AskedToEnd)
 	default:
 		p.out.Ask = append(p.out.Ask, tasks{p.w}.of(unit))
 	}
@@ -233,8 +233,13 @@ func timeOf(at, now store.Millis) store.Millis {
 // orderAll tells all children that are open what was asked of their parent.
 func (p *transition) orderAll(what Asked) {
 	for unit := range p.w.Units {
-		if n, u := p.w.of().find(unit), &p.w.Units[unit]; n.Child != nil && u.State == UnitMade {
-			p.out.Orders = append(p.out.Orders, Order{p.w.childID(n, u), what})
+		if p.w.Units[unit].State == UnitMade && p.w.of().find(unit).Child != nil {
+			p.order(unit, what)
 		}
 	}
+}
+
+// order tells the child of a unit what is asked of it.
+func (p *transition) order(unit int, what Asked) {
+	p.out.Orders = append(p.out.Orders, Order{p.w.childOf(unit), what, p.w.number()})
 }

@@ -21,7 +21,7 @@ func (r *Run) Begin(id string, d *graph.Definition, at, now store.Millis) ([]sto
 
 // CancelParcel asks a workflow to end.
 func CancelParcel(id string) store.Parcel {
-	p, _ := (&Order{ID: id, What: AskedToEnd}).parcel() // never fails
+	p, _ := (&Order{ChildRef: ChildRef{ID: id}, What: AskedToEnd}).parcel("") // never fails
 	return p
 }
 

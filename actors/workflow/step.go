@@ -47,6 +47,8 @@ func (p *transition) happened(e Event) *refusal.Error {
 	switch e := e.(type) {
 	case Ended:
 		p.ended(e)
+	case Ordered:
+		p.ordered(e)
 	case Signal:
 		p.signal(e)
 	case Cancel:

@@ -57,13 +57,8 @@ func toldByBody(p *store.Parcel) Event {
 	case c.Ended != nil:
 		return toldOfEnd(c.Ended)
 	}
-	switch Asked(c.Order) {
-	case AskedToEnd:
-		return Cancel{}
-	case AskedToPause:
-		return Pause{}
-	case AskedToResume:
-		return Resume{}
+	if c.Order > 0 && c.Order <= int32(AskedToResume) {
+		return Ordered{What: Asked(c.Order), Number: c.Number}
 	}
 	return nil
 }
@@ -111,21 +106,9 @@ func Take(w *Workflow, parcels []store.Parcel, events []Event, env Env) (*Workfl
 			events = append(events, e)
 		}
 	}
-	after, out, err := Apply(w, events, env)
-	if err != nil { // of a parcel that asks for what cannot be any more
-		after, out, _ = Apply(w, slices.DeleteFunc(events, isAsked), env)
-	}
+	after, out, _ := Apply(w, events, env) // none of them is refused
 	after.Taken = taken
 	return after, out
-}
-
-// isAsked reports whether an event may be refused.
-func isAsked(e Event) bool {
-	switch e.(type) {
-	case Ended, Signal:
-		return false
-	}
-	return true
 }
 
 // Changes reports whether a commit makes anything of a header that is not so.

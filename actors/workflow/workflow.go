@@ -50,6 +50,8 @@ type Record struct {
 	Input  Value  // of this start
 	Again  *Value // the input of the next one; nil: there is none
 	Doomed bool   // it is being deleted
+
+	Ordered int64 // number of the last order of its parent that a child followed
 }
 
 // Parent is who is told of the end of a child.

@@ -165,7 +165,9 @@ func (x *scenario) told(before *Workflow, out *Effects, c *store.Commit) string 
 	for _, begin := range out.Begin {
 		name := x.w.of().unitNamed(begin.Unit)
 		x.tasks[name] = begin.Task
-		fmt.Fprintf(&b, "begin %s as %s\n", name, begin.ID)
+		x.tasks[fmt.Sprintf("%s@%d", name, x.w.Units[begin.Unit].Try)] = begin.Task
+		x.sendChild(c, &begin)
+		fmt.Fprintf(&b, "begin %s as %s%s\n", name, begin.ID, inTopic(begin.Topic))
 	}
 	if x.HasArg("brief") && len(out.Ask) > 0 {
 		fmt.Fprintf(&b, "ask %d\n", len(out.Ask))
@@ -179,7 +181,7 @@ func (x *scenario) told(before *Workflow, out *Effects, c *store.Commit) string 
 		}
 	}
 	for _, o := range out.Orders {
-		fmt.Fprintf(&b, "%s %s\n", [...]string{"", "end", "pause", "resume"}[o.What], o.ID)
+		fmt.Fprintf(&b, "%s %s%s\n", [...]string{"", "end", "pause", "resume"}[o.What], o.ID, inTopic(o.Topic))
 	}
 	if out.Gone {
 		return b.String() + "gone\n"
@@ -233,6 +235,18 @@ func (x *scenario) tasksOf(c *store.Commit) (tasks []*store.Task) {
 		}
 	}
 	return tasks
+}
+
+// sendChild remembers the parcel of a child that goes to another topic.
+func (x *scenario) sendChild(c *store.Commit, begin *Begin) {
+	for _, p := range c.Send {
+		if sent.Begins(&p) && p.To.Key() == begin.ID && p.Topic == begin.Topic {
+			x.sent[begin.Task] = p
+		}
+	}
+	if _, there := x.sent[begin.Task]; there != (begin.Topic != "") {
+		x.Fatalf(x.T, "child %s in topic %q goes there by parcel: %t", begin.ID, begin.Topic, there)
+	}
 }
 
 // inputsOf is what a task is told of those before it.
@@ -335,10 +349,17 @@ func (x *scenario) event(cmd string, words []string, input string) Event {
 		return Told(&c.Send[0])
 	}
 	e := x.eventOf(cmd, name, names, words, input)
-	if end, ended := e.(Ended); ended && x.sent[end.Task].Topic != "" {
+	end, ended := e.(Ended)
+	if p := x.sent[end.Task]; !ended || p.Topic == "" {
+		return e
+	} else if sent.HasTask(&p) {
 		return x.home(end)
 	}
-	return e
+	p, err := end.parcel("t", "w", nil)
+	if err != nil {
+		x.Fatalf(x.T, "%s", err)
+	}
+	return Told(&p)
 }
 
 // home is the end of a task in another topic when it comes home.
@@ -503,8 +524,8 @@ func (x *scenario) set(s *graph.Step, key, v string) {
 		wait().Timeout = x.span(v)
 	case "otherwise":
 		wait().Otherwise = []byte(v)
-	case "child":
-		s.Child = &graph.Child{Definition: graph.Definition{Steps: []graph.Step{{Name: "x", Task: &graph.Template{}}}}}
+	case "child": // in a topic
+		s.Child = &graph.Child{Topic: v, Definition: graph.Definition{Steps: []graph.Step{{Name: "x", Task: &graph.Template{}}}}}
 	default:
 		x.Fatalf(x.T, "unknown word %s", key)
 	}

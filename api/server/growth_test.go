@@ -60,8 +60,11 @@ var growthRefusals = []refusal{
 		must(r, created("orders", &ddqv1.TopicPolicy{MaxPayloadBytes: &most})(r))
 		return grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Payload: []byte("four")}}}}})(r)
 	}, codes.InvalidArgument, "PAYLOAD_TOO_LARGE", "grow.steps[0].task.payload", "", 0},
-	{"grown child in another topic", grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "mail", Steps: steps("b")}}}}}),
-		codes.InvalidArgument, "BAD_GRAPH", "grow.steps", "", 0},
+	{"step of a grown child too large for its topic", func(r *rig) error {
+		must(r, created("mail", &ddqv1.TopicPolicy{MaxPayloadBytes: proto.Int64(3)})(r))
+		four := &ddqv1.Step{Name: "b", Does: &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Payload: []byte("four")}}}
+		return grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "mail", Steps: []*ddqv1.Step{four}}}}}})(r)
+	}, codes.InvalidArgument, "PAYLOAD_TOO_LARGE", "grow.steps[0].child.steps[0].task.payload", "", 0},
 	{"grown step too large for another topic", func(r *rig) error {
 		must(r, created("mail", &ddqv1.TopicPolicy{MaxPayloadBytes: proto.Int64(3)})(r))
 		return grown(&ddqv1.Growth{Steps: []*ddqv1.Step{{Name: "a", Does: &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Topic: "mail", Payload: []byte("four")}}}}})(r)

@@ -44,9 +44,6 @@ var flowRefusals = []refusal{
 	{"a workflow with a topic", flowed(func(w *ddqv1.Workflow) { w.Topic = "shop" }), codes.InvalidArgument, "BAD_WORKFLOW", "workflow.topic", "", 0},
 	{"a workflow without steps", flowed(func(w *ddqv1.Workflow) { w.Steps = nil }), codes.InvalidArgument, "BAD_GRAPH", "workflow.steps", "", 0},
 	{"a workflow that waits for nothing", flowed(func(w *ddqv1.Workflow) { w.Steps[1].After[0].Step = "x" }), codes.InvalidArgument, "BAD_GRAPH", "workflow.steps[1].after[0]", "", 0},
-	{"a child in another topic", flowed(func(w *ddqv1.Workflow) {
-		w.Steps[0].Does = &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "mail", Steps: steps("a")}}
-	}), codes.InvalidArgument, "BAD_GRAPH", "workflow.steps", "", 0},
 	{"a step too large for another topic", func(r *rig) error {
 		most := int64(3)
 		must(r, created("mail", &ddqv1.TopicPolicy{MaxPayloadBytes: &most})(r))

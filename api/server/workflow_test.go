@@ -268,9 +268,15 @@ var workflowRefusals = []refusal{
 		must(r, created("audit", &ddqv1.TopicPolicy{MaxPayloadBytes: proto.Int64(1)})(r))
 		return stepped(2, func(s *ddqv1.Step) { s.GetTask().Topic = "audit" })(r)
 	}, codes.InvalidArgument, "PAYLOAD_TOO_LARGE", "steps[2].task.payload", "", 0},
-	{"child in another topic", stepped(0, func(s *ddqv1.Step) {
-		s.Does = &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "audit", Steps: []*ddqv1.Step{{Name: "a"}}}}
-	}), codes.InvalidArgument, "BAD_GRAPH", "steps", "", 0},
+	{"step of a child too large for its topic", func(r *rig) error {
+		must(r, created("audit", &ddqv1.TopicPolicy{MaxPayloadBytes: proto.Int64(1)})(r))
+		return stepped(2, func(s *ddqv1.Step) {
+			s.Does = &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "audit", Steps: []*ddqv1.Step{{Name: "a", Does: s.Does}}}}
+		})(r)
+	}, codes.InvalidArgument, "PAYLOAD_TOO_LARGE", "steps[2].child.steps[0].task.payload", "", 0},
+	{"child in a topic of a bad name", stepped(0, func(s *ddqv1.Step) {
+		s.Does = &ddqv1.Step_Child{Child: &ddqv1.Workflow{Topic: "no topic", Steps: []*ddqv1.Step{{Name: "a"}}}}
+	}), codes.InvalidArgument, "BAD_NAME", "steps[0].child.topic", "", 0},
 	{"again from another topic", func(r *rig) error {
 		must(r, stepped(0, func(s *ddqv1.Step) { s.Does = &ddqv1.Step_Task{Task: &ddqv1.TaskTemplate{Topic: "audit"}} })(r))
 		d := r.take("audit")

@@ -131,11 +131,11 @@ func since(begun bool, err error) error {
 	return err
 }
 
-// orderNow has children end before the answer, which is about their steps as well. They are
-// told by parcels, too.
+// orderNow has children of the same topic end before the answer, which is about their steps as well.
+// They are told by parcels, too, and those in other topics only so.
 func (a *Access) orderNow(ctx context.Context, topic *store.Topic, orders []workflow.Order) error {
 	for _, o := range orders {
-		if o.What != workflow.AskedToEnd {
+		if o.What != workflow.AskedToEnd || o.Topic != "" {
 			continue
 		}
 		_, err := a.change(ctx, topic, o.ID, workflow.Cancel{})

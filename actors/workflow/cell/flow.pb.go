@@ -66,9 +66,11 @@ type Workflow struct {
 	Error       []byte   `protobuf:"bytes,36,opt,name=error,proto3" json:"error,omitempty"`
 	Doomed      bool     `protobuf:"varint,37,opt,name=doomed,proto3" json:"doomed,omitempty"`
 	// Numbers of parts that are to be deleted: of values, and of growth.
-	TrashValues   []int64 `protobuf:"varint,38,rep,packed,name=trash_values,json=trashValues,proto3" json:"trash_values,omitempty"`
-	TrashGrowth   []int64 `protobuf:"varint,39,rep,packed,name=trash_growth,json=trashGrowth,proto3" json:"trash_growth,omitempty"`
-	Run           *Run    `protobuf:"bytes,40,opt,name=run,proto3" json:"run,omitempty"`
+	TrashValues []int64 `protobuf:"varint,38,rep,packed,name=trash_values,json=trashValues,proto3" json:"trash_values,omitempty"`
+	TrashGrowth []int64 `protobuf:"varint,39,rep,packed,name=trash_growth,json=trashGrowth,proto3" json:"trash_growth,omitempty"`
+	Run         *Run    `protobuf:"bytes,40,opt,name=run,proto3" json:"run,omitempty"`
+	// The number of the last order that its parent gave it.
+	Ordered       int64 `protobuf:"varint,41,opt,name=ordered,proto3" json:"ordered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -374,6 +376,13 @@ func (x *Workflow) GetRun() *Run {
 		return x.Run
 	}
 	return nil
+}
+
+func (x *Workflow) GetOrdered() int64 {
+	if x != nil {
+		return x.Ordered
+	}
+	return 0
 }
 
 // Run is the run of a schedule that a workflow is of.
@@ -1550,7 +1559,12 @@ type Sent struct {
 	Signal *Signal                `protobuf:"bytes,1,opt,name=signal,proto3" json:"signal,omitempty"`
 	Ended  *Ended                 `protobuf:"bytes,2,opt,name=ended,proto3" json:"ended,omitempty"`
 	// What a parent asks of its child: to end, to pause, to go on.
-	Order         int32 `protobuf:"varint,3,opt,name=order,proto3" json:"order,omitempty"`
+	Order int32 `protobuf:"varint,3,opt,name=order,proto3" json:"order,omitempty"`
+	// Of the order: a child follows none that is older than one that it has followed. 0: it follows it.
+	Number int64 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	// The parent of a child in another topic, to which it sends this.
+	Parent        *Parent    `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`
+	Begin         *Beginning `protobuf:"bytes,6,opt,name=begin,proto3" json:"begin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1606,6 +1620,97 @@ func (x *Sent) GetOrder() int32 {
 	return 0
 }
 
+func (x *Sent) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Sent) GetParent() *Parent {
+	if x != nil {
+		return x.Parent
+	}
+	return nil
+}
+
+func (x *Sent) GetBegin() *Beginning {
+	if x != nil {
+		return x.Begin
+	}
+	return nil
+}
+
+// Beginning is a child on its way to another topic.
+type Beginning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Life  uint64                 `protobuf:"fixed64,1,opt,name=life,proto3" json:"life,omitempty"`
+	Depth int32                  `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`
+	Run   *Run                   `protobuf:"bytes,3,opt,name=run,proto3" json:"run,omitempty"`
+	// As it is stored.
+	Definition    []byte `protobuf:"bytes,4,opt,name=definition,proto3" json:"definition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Beginning) Reset() {
+	*x = Beginning{}
+	mi := &file_flow_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Beginning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Beginning) ProtoMessage() {}
+
+func (x *Beginning) ProtoReflect() protoreflect.Message {
+	mi := &file_flow_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Beginning.ProtoReflect.Descriptor instead.
+func (*Beginning) Descriptor() ([]byte, []int) {
+	return file_flow_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Beginning) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Beginning) GetDepth() int32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *Beginning) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *Beginning) GetDefinition() []byte {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
 type Signal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1618,7 +1723,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_flow_proto_msgTypes[18]
+	mi := &file_flow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1735,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_flow_proto_msgTypes[18]
+	mi := &file_flow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1748,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_flow_proto_rawDescGZIP(), []int{18}
+	return file_flow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Signal) GetName() string {
@@ -1691,7 +1796,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_flow_proto_msgTypes[19]
+	mi := &file_flow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1703,7 +1808,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_flow_proto_msgTypes[19]
+	mi := &file_flow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1716,7 +1821,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_flow_proto_rawDescGZIP(), []int{19}
+	return file_flow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ended) GetTask() string {
@@ -1780,7 +1885,7 @@ var File_flow_proto protoreflect.FileDescriptor
 const file_flow_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"flow.proto\x12\fddq.workflow\"\xfb\b\n" +
+	"flow.proto\x12\fddq.workflow\"\x95\t\n" +
 	"\bWorkflow\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x06R\x04life\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\x05R\x05phase\x12\x16\n" +
@@ -1824,7 +1929,8 @@ const file_flow_proto_rawDesc = "" +
 	"\x06doomed\x18% \x01(\bR\x06doomed\x12!\n" +
 	"\ftrash_values\x18& \x03(\x03R\vtrashValues\x12!\n" +
 	"\ftrash_growth\x18' \x03(\x03R\vtrashGrowth\x12#\n" +
-	"\x03run\x18( \x01(\v2\x11.ddq.workflow.RunR\x03run\"g\n" +
+	"\x03run\x18( \x01(\v2\x11.ddq.workflow.RunR\x03run\x12\x18\n" +
+	"\aordered\x18) \x01(\x03R\aordered\"g\n" +
 	"\x03Run\x12\x1a\n" +
 	"\bschedule\x18\x01 \x01(\tR\bschedule\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1e\n" +
@@ -1927,11 +2033,21 @@ const file_flow_proto_rawDesc = "" +
 	"\x05steps\x18\x01 \x03(\v2\x12.ddq.workflow.StepR\x05steps\x12\x12\n" +
 	"\x04skip\x18\x02 \x03(\tR\x04skip\x12\x19\n" +
 	"\x05again\x18\x03 \x01(\fH\x00R\x05again\x88\x01\x01B\b\n" +
-	"\x06_again\"u\n" +
+	"\x06_again\"\xea\x01\n" +
 	"\x04Sent\x12,\n" +
 	"\x06signal\x18\x01 \x01(\v2\x14.ddq.workflow.SignalR\x06signal\x12)\n" +
 	"\x05ended\x18\x02 \x01(\v2\x13.ddq.workflow.EndedR\x05ended\x12\x14\n" +
-	"\x05order\x18\x03 \x01(\x05R\x05order\"V\n" +
+	"\x05order\x18\x03 \x01(\x05R\x05order\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x03R\x06number\x12,\n" +
+	"\x06parent\x18\x05 \x01(\v2\x14.ddq.workflow.ParentR\x06parent\x12-\n" +
+	"\x05begin\x18\x06 \x01(\v2\x17.ddq.workflow.BeginningR\x05begin\"z\n" +
+	"\tBeginning\x12\x12\n" +
+	"\x04life\x18\x01 \x01(\x06R\x04life\x12\x14\n" +
+	"\x05depth\x18\x02 \x01(\x05R\x05depth\x12#\n" +
+	"\x03run\x18\x03 \x01(\v2\x11.ddq.workflow.RunR\x03run\x12\x1e\n" +
+	"\n" +
+	"definition\x18\x04 \x01(\fR\n" +
+	"definition\"V\n" +
 	"\x06Signal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\apayload\x18\x02 \x01(\fR\apayload\x12\x0e\n" +
@@ -1959,7 +2075,7 @@ func file_flow_proto_rawDescGZIP() []byte {
 	return file_flow_proto_rawDescData
 }
 
-var file_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_flow_proto_goTypes = []any{
 	(*Workflow)(nil),   // 0: ddq.workflow.Workflow
 	(*Run)(nil),        // 1: ddq.workflow.Run
@@ -1979,8 +2095,9 @@ var file_flow_proto_goTypes = []any{
 	(*Child)(nil),      // 15: ddq.workflow.Child
 	(*Growth)(nil),     // 16: ddq.workflow.Growth
 	(*Sent)(nil),       // 17: ddq.workflow.Sent
-	(*Signal)(nil),     // 18: ddq.workflow.Signal
-	(*Ended)(nil),      // 19: ddq.workflow.Ended
+	(*Beginning)(nil),  // 18: ddq.workflow.Beginning
+	(*Signal)(nil),     // 19: ddq.workflow.Signal
+	(*Ended)(nil),      // 20: ddq.workflow.Ended
 }
 var file_flow_proto_depIdxs = []int32{
 	6,  // 0: ddq.workflow.Workflow.input:type_name -> ddq.workflow.Value
@@ -2004,13 +2121,16 @@ var file_flow_proto_depIdxs = []int32{
 	13, // 18: ddq.workflow.Step.undo:type_name -> ddq.workflow.Template
 	9,  // 19: ddq.workflow.Child.definition:type_name -> ddq.workflow.Definition
 	11, // 20: ddq.workflow.Growth.steps:type_name -> ddq.workflow.Step
-	18, // 21: ddq.workflow.Sent.signal:type_name -> ddq.workflow.Signal
-	19, // 22: ddq.workflow.Sent.ended:type_name -> ddq.workflow.Ended
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	19, // 21: ddq.workflow.Sent.signal:type_name -> ddq.workflow.Signal
+	20, // 22: ddq.workflow.Sent.ended:type_name -> ddq.workflow.Ended
+	2,  // 23: ddq.workflow.Sent.parent:type_name -> ddq.workflow.Parent
+	18, // 24: ddq.workflow.Sent.begin:type_name -> ddq.workflow.Beginning
+	1,  // 25: ddq.workflow.Beginning.run:type_name -> ddq.workflow.Run
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_flow_proto_init() }
@@ -2027,7 +2147,7 @@ func file_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flow_proto_rawDesc), len(file_flow_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -59,9 +59,6 @@ func (g *Growth) CheckGrowth() *refusal.Error {
 			return refusal.New(refusal.BadGraph, fmt.Sprintf("grow.skip[%d]", i), "the name of a step has 1 to %d characters", MaxStepName)
 		}
 	}
-	if (&Definition{Steps: g.Steps}).childReachesOut() {
-		return refusal.New(refusal.BadGraph, "grow.steps", "children in other topics are not there yet")
-	}
 	return checkSteps("grow.", g.Steps, 1)
 }
 

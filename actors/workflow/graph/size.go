@@ -15,8 +15,6 @@ func (d *Definition) CheckSize(topic, id string) *refusal.Error {
 		return refusal.New(refusal.BadWorkflow, "", "the workflow cannot be stored: %v", err)
 	case len(body) > MaxDefinition:
 		return refusal.New(refusal.WorkflowTooLarge, "steps", "the workflow has %d bytes; at most %d are allowed", len(body), MaxDefinition)
-	case d.childReachesOut():
-		return refusal.New(refusal.BadGraph, "steps", "children in other topics are not there yet")
 	case d.longestID(len(id)) > MaxChildID:
 		return refusal.New(refusal.WorkflowTooLarge, "steps", "the names of children in children are longer than %d bytes together", MaxChildID)
 	case !AddressesFit(d.Steps, len(topic), len(id), 0):
@@ -55,11 +53,26 @@ func ChildrenFit(steps []Step, id, depth int) bool {
 // AddressesFit reports whether the tasks of steps in other topics can name their workflow: in a
 // topic and with an id of so many bytes, and so many between the latter and the name of a child.
 func AddressesFit(steps []Step, topic, id, between int) bool {
-	d := &Definition{Steps: steps}
-	return !d.reachesOut() || topic+1+max(id, d.longestChild(id+between)) <= store.MaxCellKey
+	for i := range steps {
+		s := &steps[i]
+		if s.reachesOut() && topic+1+id > store.MaxCellKey {
+			return false
+		}
+		if s.Child == nil {
+			continue
+		}
+		home := topic
+		if s.Child.Topic != "" {
+			home = len(s.Child.Topic)
+		}
+		if !AddressesFit(s.Child.Steps, home, id+between+1+len(s.Name)+serialDigits, 0) {
+			return false
+		}
+	}
+	return true
 }
 
-// serialDigits is what the number of a later try may take in the id of a child, with its colon.
+// serialDigits is how much of the id of a child tells it from others of its name, with a colon.
 const serialDigits = 8
 
 // Same reports whether two authors decided the same.
@@ -103,16 +116,14 @@ func (t *Template) in(topic string) *Template {
 	return &c
 }
 
-// To are steps for a topic: what names none names that one. The state of children stays where it is.
+// To are steps for a topic: what names none names that one.
 func To(steps []Step, topic string) []Step {
 	steps = slices.Clone(steps)
 	for i := range steps {
 		s := &steps[i]
 		s.Task, s.Undo = s.Task.to(topic), s.Undo.to(topic)
-		if s.Child != nil {
-			child := *s.Child
-			child.Steps = To(child.Steps, topic)
-			s.Child = &child
+		if s.Child != nil && s.Child.Topic == "" {
+			s.Child = &Child{Topic: topic, Definition: s.Child.Definition}
 		}
 	}
 	return steps
@@ -127,14 +138,7 @@ func (t *Template) to(topic string) *Template {
 	return &c
 }
 
-// reachesOut reports whether a step is in another topic, or one of a child.
-func (d *Definition) reachesOut() bool {
-	return slices.ContainsFunc(d.Steps, func(s Step) bool {
-		return s.Child != nil && s.Child.reachesOut() || s.Task != nil && s.Task.Topic != "" || s.Undo != nil && s.Undo.Topic != ""
-	})
-}
-
-// childReachesOut reports whether a child is in another topic.
-func (d *Definition) childReachesOut() bool {
-	return slices.ContainsFunc(d.Steps, func(s Step) bool { return s.Child != nil && (s.Child.Topic != "" || s.Child.childReachesOut()) })
+// reachesOut reports whether a task of a step is in another topic.
+func (s *Step) reachesOut() bool {
+	return s.Task != nil && s.Task.Topic != "" || s.Undo != nil && s.Undo.Topic != ""
 }

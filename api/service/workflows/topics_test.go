@@ -40,6 +40,7 @@ func TestEachTaskFitsItsTopic(t *testing.T) {
 		undone := in("mail", "a", 1)
 		undone.Undo = in("small", "u", 11).Task
 		child := graph.Step{Name: "sub", Child: &graph.Child{Definition: graph.Definition{Steps: []graph.Step{in("small", "x", 11)}}}}
+		away := graph.Step{Name: "sub", Child: &graph.Child{Topic: "small", Definition: graph.Definition{Steps: []graph.Step{in("mail", "x", 11), in("", "y", 11)}}}}
 		for what, c := range map[string]struct {
 			step          graph.Step
 			reason, field string
@@ -50,6 +51,7 @@ func TestEachTaskFitsItsTopic(t *testing.T) {
 			"too late there":         {late, "DELAY_TOO_LONG", "steps[0].task.delay"},
 			"an undo too large":      {undone, "PAYLOAD_TOO_LARGE", "steps[0].undo.payload"},
 			"in a child":             {child, "PAYLOAD_TOO_LARGE", "steps[0].child.steps[0].task.payload"},
+			"in a child elsewhere":   {away, "PAYLOAD_TOO_LARGE", "steps[0].child.steps[1].task.payload"},
 			"a name that is none":    {in("no topic", "a", 1), "BAD_NAME", "steps[0].task.topic"},
 		} {
 			_, err := s.Workflows.Submit(t.Context(), of(strings.ReplaceAll(what, " ", "-"), c.step))
@@ -88,17 +90,28 @@ func TestAddressesOfWorkflowsAreBounded(t *testing.T) {
 	})
 }
 
-// TestAChildInAnotherTopicIsRefused names what is wrong.
-func TestAChildInAnotherTopicIsRefused(t *testing.T) {
+// TestAChildInAnotherTopicIsItsParents: the child, and the tasks of its steps, are not changed by themselves.
+func TestAChildInAnotherTopicIsItsParents(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		child := graph.Step{Name: "sub", Child: &graph.Child{Topic: "audit", Definition: graph.Definition{Steps: []graph.Step{in("", "x", 1)}}}}
-		_, err := s.Workflows.Submit(t.Context(), of("w", child))
-		if e := problem.FromStore(err); e == nil || e.Reason != "BAD_GRAPH" || !strings.Contains(e.Message, "children in other topics") {
-			t.Errorf("%v", err)
-		}
-		child.Child.Topic = "mail"
 		if _, err := s.Workflows.Submit(t.Context(), of("w", child)); err != nil {
-			t.Error(err)
+			t.Fatal(err)
+		}
+		servicetest.Idle(time.Second)
+		_, steps, err := s.Workflows.Get(t.Context(), "mail", "w", true)
+		if err != nil || len(steps) != 1 || steps[0].Topic != "audit" {
+			t.Fatalf("%+v, %v", steps, err)
+		}
+		id := steps[0].Task
+		if _, err := s.Workflows.Cancel(t.Context(), t.Context(), "audit", id, "", 0); servicetest.ReasonOf(err) != "CHILD_WORKFLOW" {
+			t.Errorf("a cancel of the child: %v", err)
+		}
+		_, steps, err = s.Workflows.Get(t.Context(), "audit", id, true)
+		if err != nil || len(steps) != 1 || steps[0].State != workflow.UnitMade {
+			t.Fatalf("%+v, %v", steps, err)
+		}
+		if _, err := s.Tasks.Delete(t.Context(), "audit", steps[0].Task); servicetest.ReasonOf(err) != "STEP_OF_WORKFLOW" {
+			t.Errorf("a delete of the task of its step: %v", err)
 		}
 	})
 }
