@@ -88,7 +88,7 @@ func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) 
 	for _, sub := range subs {
 		s.checkSub(n, id, t, &sub, held[sub.ID])
 	}
-	s.checkStreams(n, id, subs)
+	s.checkStreams(n, id, t.Name(), subs)
 }
 
 // leaves looks whether deliveries leave a node before their due times, by the clock of
@@ -103,10 +103,10 @@ func (s *sim) leaves(to string, ds []subscription.Delivery) {
 
 // checkStreams looks for a stream that is open, and that its topic does not serve: nobody told
 // it to begin anew, so it would wait for ever.
-func (s *sim) checkStreams(n *simNode, id string, subs []actors.SubPeek) {
+func (s *sim) checkStreams(n *simNode, id, topic string, subs []actors.SubPeek) {
 	for _, w := range n.workers {
 		served := slices.ContainsFunc(subs, func(sub actors.SubPeek) bool { return sub.Out == subscription.Outbox(w) })
-		if !served && !w.gone.Load() && !w.drained {
+		if w.topic == topic && !served && !w.gone.Load() && !w.drained {
 			s.broken("%s %s: the stream of %s is open, and nobody serves it", n.key, id, w.c.name)
 		}
 	}

@@ -15,7 +15,10 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-const simTopic = "sim"
+const (
+	simTopic = "sim"
+	simAway  = "away" // has steps and children of workflows, and nothing else
+)
 
 // simClient is somebody with a ledger.
 type simClient struct {
@@ -44,7 +47,7 @@ func (c *simClient) write(e history.Event) {
 	if e.Task != "" {
 		e.Wall += c.s.ahead(c.s.shardOf(e.Task)).Nanoseconds()
 		if e.Topic == "" {
-			e.Topic = simTopic
+			e.Topic = c.s.shardOf(e.Task).Topic
 		}
 	}
 	c.events = append(c.events, e)
@@ -266,14 +269,15 @@ func (s *sim) anyNode() *simNode {
 
 // simWorker is a worker on a stream, and its Outbox at the node.
 type simWorker struct {
-	s    *sim
-	node *simNode
-	k    int
-	c    *simClient
-	sub  *service.Subscription
-	gone atomic.Bool // the stream is over
-	in   time.Time   // when the last frame arrives
-	seq  uint64
+	s     *sim
+	node  *simNode
+	k     int
+	topic string
+	c     *simClient
+	sub   *service.Subscription
+	gone  atomic.Bool // the stream is over
+	in    time.Time   // when the last frame arrives
+	seq   uint64
 
 	granted, sent int // credit that the node was told of, and tasks that it sent
 	drained       bool
@@ -286,13 +290,16 @@ func (s *sim) startWorker(n *simNode, k int) {
 	if n.dead.Load() {
 		return
 	}
-	w := &simWorker{s: s, node: n, k: k, c: s.client(fmt.Sprintf("worker%d.%d", n.i, k)), asks: map[uint64]func(history.Event, error){}}
+	w := &simWorker{s: s, node: n, k: k, topic: simTopic, c: s.client(fmt.Sprintf("worker%d.%d", n.i, k)), asks: map[uint64]func(history.Event, error){}}
+	if k == s.plan.workers {
+		w.topic = simAway
+	}
 	credit := s.plan.credit
 	n.whenAwake(func() {
 		s.spawn(n, func() (err error) {
 			ctx, cancel := n.timeout()
 			defer cancel()
-			w.sub, err = n.use.Delivery.Subscribe(ctx, subscription.Options{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
+			w.sub, err = n.use.Delivery.Subscribe(ctx, subscription.Options{Topic: w.topic, Worker: w.c.name, MaxInFlight: credit}, w)
 			return err
 		}, func(err error) {
 			if err != nil {
@@ -481,7 +488,7 @@ func (w *simWorker) ask(d subscription.Delivery, op history.Op) {
 	}
 	if other := s.anyNode(); op != history.Extend && s.chance(0.2) && other != nil {
 		w.c.call(other, e, func(ctx context.Context) (history.Event, error) {
-			results, err := other.use.Delivery.Settle(ctx, simTopic, []subscription.Settlement{a})
+			results, err := other.use.Delivery.Settle(ctx, w.topic, []subscription.Settlement{a})
 			if err != nil {
 				return history.Event{}, err
 			}

@@ -59,26 +59,34 @@ func (s *sim) lookLate() {
 	if time.Now().Before(s.late.quiet) {
 		return
 	}
-	shards := s.shards()
+	for _, topic := range s.topics() {
+		s.lookTopic(topic, was)
+	}
+}
+
+func (s *sim) lookTopic(topic string, was map[string]time.Time) {
+	shards, limited := s.shardsOf(topic), topic == simTopic
 	held, due := make([][]store.Running, len(shards)), make([][]store.Entry, len(shards))
 	overdue := 0
-	free := s.room()
+	free := s.room(topic)
 	for i, sh := range shards {
 		var err error
 		if held[i], _, err = s.on(sh).Running(simContext, sh, "", 1000); err != nil {
 			panic(err) // memstore fails only when it is closed
 		}
-		free = free && !(s.plan.limits.Capped() && len(held[i]) > 0) // a cap may keep others back
+		free = free && !(limited && s.plan.limits.Capped() && len(held[i]) > 0) // a cap may keep others back
 		due[i] = s.overdue(sh)
 		overdue += len(due[i])
 	}
 	// Under a rate what is overdue waits for all that was before it, also when most of that is gone.
-	if s.late.queue = max(s.late.queue, overdue); overdue == 0 {
-		s.late.queue = 0
+	if limited {
+		if s.late.queue = max(s.late.queue, overdue); overdue == 0 {
+			s.late.queue = 0
+		}
 	}
 	// While nodes do not know who owns a shard, a hold that is over may keep its permit.
 	told := time.Now().After(s.late.moved)
-	free = free && (told || s.permits() == 0)
+	free = free && (told || !limited || s.permits() == 0)
 	for i, sh := range shards {
 		s.lookShard(sh, held[i], due[i], free, s.slack(s.late.queue), was)
 	}
@@ -194,14 +202,14 @@ func (s *sim) ownerOf(sh store.Shard) *simNode {
 	return nil
 }
 
-// room reports whether some worker has room for a task.
-func (s *sim) room() bool {
+// room reports whether some worker of a topic has room for a task.
+func (s *sim) room(topic string) bool {
 	for _, n := range s.nodes {
 		if n.dead.Load() || n.paused || !n.up {
 			continue
 		}
 		for _, a := range n.actors {
-			if t, ok := actors.PeekTopic(a); ok && t.Room() > 0 {
+			if t, ok := actors.PeekTopic(a); ok && t.Name() == topic && t.Room() > 0 {
 				return true
 			}
 		}

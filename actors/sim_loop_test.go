@@ -61,7 +61,8 @@ type sim struct {
 
 	schedules map[store.CellID]*simSchedule
 	flows     map[string]*simFlow
-	breach    []string // of what only the simulation can see
+	away      map[string]bool // tasks of the other topic
+	breach    []string        // of what only the simulation can see
 
 	mu       sync.Mutex
 	arrivals []simArrival  // guarded by mu
@@ -106,6 +107,7 @@ func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 	s := &sim{
 		schedules: make(map[store.CellID]*simSchedule),
 		flows:     make(map[string]*simFlow),
+		away:      make(map[string]bool),
 		seed:      seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
 		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),

@@ -133,7 +133,7 @@ func (n *simNode) live() {
 	n.ticks(p.loadEvery, n.sys.LoadNow)
 	n.ticks(p.watchdog, n.sys.WatchNow)
 	n.ticks(clock.JumpPause, func() { n.sys.Clocks().LookForJumps(n.ctx) })
-	for k := range p.workers {
+	for k := range p.workers + len(n.s.topics()) - 1 {
 		n.s.after(n.s.between(0, 100*time.Millisecond), func() { n.s.startWorker(n, k) })
 	}
 }

@@ -52,6 +52,7 @@ type simPlan struct {
 	idle                   time.Duration // after which topics close; 0: the default
 	ahead                  time.Duration // of the clock of the store's second primary; 0: it has one clock
 	schedules, workflows   int
+	away                   int           // shards of another topic, where workflows have steps and children; 0: there is none
 	holdAhead              time.Duration // that tasks are held before they are due; 0: they are not
 
 	lies    simLies
@@ -110,6 +111,7 @@ func (s *sim) planFor() simPlan {
 	p.holdAhead = s.drawHoldAhead()
 	p.schedules = s.drawSchedules(&p)
 	p.workflows = s.drawWorkflows(&p)
+	p.away = s.drawAway(&p)
 	return p
 }
 
@@ -225,11 +227,12 @@ func (s *sim) whole() *simResult {
 		s.plan.holdAhead = 0
 	}
 	s.log("seed %d: %s", s.seed, s.plan.drawn())
-	s.client("rig").write(s.plan.described())
-	topic := s.plan.config(0).WithDefaults().Topic
-	topic.Name, topic.Life = simTopic, 1 // without a life shards take tasks also when it is deleted, see store.ShardLife
-	if _, err := s.mem.PutTopic(simContext, topic); err != nil {
-		panic(err)
+	for _, name := range s.topics() {
+		topic := s.plan.topic(name)
+		s.client("rig").write(describe(&topic))
+		if _, err := s.mem.PutTopic(simContext, topic); err != nil {
+			panic(err)
+		}
 	}
 	for i := range s.plan.nodes {
 		s.nodes = append(s.nodes, s.startNode(i, 1))
@@ -277,11 +280,29 @@ func (s *sim) whole() *simResult {
 	return r
 }
 
-// described is the topic as the ledger is told of it.
-func (p *simPlan) described() history.Event {
-	l := &p.limits
+// topics are those of the run.
+func (s *sim) topics() []string {
+	if s.plan.away == 0 {
+		return []string{simTopic}
+	}
+	return []string{simTopic, simAway}
+}
+
+// topic is one as it is set up.
+func (p *simPlan) topic(name string) store.Topic {
+	t := p.config(0).WithDefaults().Topic
+	t.Name, t.Life = name, 1 // without a life shards take tasks also when it is deleted, see store.ShardLife
+	if name == simAway {
+		t.Life, t.Shards, t.Limits = 2, p.away, store.TopicLimits{}
+	}
+	return t
+}
+
+// describe is a topic as the ledger is told of it.
+func describe(t *store.Topic) history.Event {
+	l := &t.Limits
 	return history.Event{
-		Kind: history.Topic, Topic: simTopic, HoldMS: p.visibility.Milliseconds(),
+		Kind: history.Topic, Topic: t.Name, HoldMS: t.Visibility.Milliseconds(),
 		Cap: l.Concurrency, KeyCap: l.KeyConcurrency, Rate: simRate(l.Rate), KeyRate: simRate(l.KeyRate),
 	}
 }
@@ -310,8 +331,16 @@ func (s *sim) empty() bool {
 	return left == 0 && s.schedulesOver() && s.flowsOver()
 }
 
-func (s *sim) shards() []store.Shard {
-	t, err := s.mem.GetTopic(simContext, simTopic)
+// shards are those of all topics.
+func (s *sim) shards() (all []store.Shard) {
+	for _, name := range s.topics() {
+		all = append(all, s.shardsOf(name)...)
+	}
+	return all
+}
+
+func (s *sim) shardsOf(topic string) []store.Shard {
+	t, err := s.mem.GetTopic(simContext, topic)
 	if err != nil {
 		return nil
 	}

@@ -300,6 +300,7 @@ func (s *sim) mostLead(sh store.Shard) time.Duration {
 }
 
 func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool) {
+	s.beganChildren(sh, c)
 	client, now := s.client("schedules"), s.now(sh)
 	others := notOfTimetable(c)
 	for _, id := range c.Cancels {
@@ -319,7 +320,8 @@ func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool
 	}
 	for _, t := range c.Adds {
 		if t.StepOf != nil {
-			s.madeStep(sh, t)
+			s.away[t.ID] = sh.Topic == simAway
+			s.madeStep(t)
 			continue
 		}
 		book := s.schedules[schedule.CellID(t.RunOf.Schedule)]

@@ -157,8 +157,11 @@ func (s *sim) now(sh store.Shard) store.Millis {
 	return store.Millis(time.Now().Add(s.ahead(sh)).UnixMilli())
 }
 
-// shardOf is where a task lies. The topic always has the same number of shards.
+// shardOf is where a task lies. Topics always have the same number of shards.
 func (s *sim) shardOf(id string) store.Shard {
+	if s.away[id] {
+		return store.Shard{Topic: simAway, N: place.ShardOf(id, s.plan.away)}
+	}
 	return store.Shard{Topic: simTopic, N: place.ShardOf(id, s.plan.shards)}
 }
 

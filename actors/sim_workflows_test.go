@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/actors/workflow/access"
+	"github.com/ddq-io/ddq/actors/workflow/cell"
 	"github.com/ddq-io/ddq/actors/workflow/graph"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
@@ -18,9 +19,11 @@ import (
 
 // simFlow is a workflow and what was committed of it.
 type simFlow struct {
-	shard  store.Shard
-	tasks  map[string]string // step, copy and try -> id of its task
-	paused bool
+	shard     store.Shard
+	tasks     map[string]string // step, copy and try -> id of its task
+	begun     map[string]string // by what their parents know them: children
+	paused    bool
+	cancelled bool
 }
 
 // drawWorkflows draws how many workflows there are, from a source of its own like drawIdle.
@@ -38,8 +41,54 @@ func (s *sim) submitWorkflows() {
 	for i := range s.plan.workflows {
 		id, d := fmt.Sprintf("flow%d", i), simGraph(rng, 7, true)
 		life := rng.Uint64()
+		s.sendAway(i, id, d)
 		s.after(s.plan.active+time.Second, func() { s.pauseFlow(id, false) })
 		s.after(time.Duration(rng.Int64N(int64(s.plan.active))).Truncate(time.Millisecond), func() { s.submitWorkflow(id, life, d) })
+	}
+}
+
+// drawAway draws how many shards another topic has, where workflows have steps and children, from a
+// source of its own like drawIdle.
+func (s *sim) drawAway(p *simPlan) int {
+	rng := rand.New(rand.NewPCG(s.seed, 15))
+	if p.workflows == 0 || rng.IntN(3) == 0 {
+		return 0
+	}
+	return 1 + rng.IntN(3)
+}
+
+// sendAway has steps and children of a workflow be in the other topic, those of a child there perhaps in
+// the first, and has what runs be cancelled when it fails, or all of it by a user.
+func (s *sim) sendAway(i int, id string, d *graph.Definition) {
+	if s.plan.away == 0 {
+		return
+	}
+	rng := rand.New(rand.NewPCG(s.seed, 16+uint64(i)))
+	if rng.IntN(3) == 0 {
+		d.Failure = graph.CancelRunning
+	}
+	simTopics(rng, d)
+	*d = *d.In(simTopic)
+	if rng.IntN(3) == 0 {
+		s.after(time.Duration(rng.Int64N(int64(s.plan.active))).Truncate(time.Millisecond), func() { s.cancelFlow(id) })
+	}
+}
+
+// simTopics draws topics for what a workflow is made of.
+func simTopics(rng *rand.Rand, d *graph.Definition) {
+	draw := func() string { return []string{"", simTopic, simAway, simAway}[rng.IntN(4)] }
+	for i := range d.Steps {
+		st := &d.Steps[i]
+		for _, t := range [...]**graph.Template{&st.Task, &st.Undo} {
+			if *t != nil {
+				there := **t
+				there.Topic, *t = draw(), &there
+			}
+		}
+		if st.Child != nil {
+			st.Child.Topic = draw()
+			simTopics(rng, &st.Child.Definition)
+		}
 	}
 }
 
@@ -93,7 +142,7 @@ func (s *sim) submitWorkflow(id string, life uint64, d *graph.Definition) {
 		panic(err)
 	}
 	workflow.Nudge(&c, now)
-	s.flows[id] = &simFlow{shard: sh, tasks: make(map[string]string)}
+	s.flows[id] = &simFlow{shard: sh, tasks: make(map[string]string), begun: make(map[string]string)}
 	if results := s.commit(sh, nil, []store.Commit{c}); len(results) > 0 && results[0].Status != store.OK {
 		panic(fmt.Sprintf("%s is submitted: %+v", id, results[0]))
 	}
@@ -119,12 +168,30 @@ type noDefinitions struct{}
 func (noDefinitions) Known(uint64) *graph.Definition  { return nil }
 func (noDefinitions) Learn(uint64, *graph.Definition) {}
 
-// pauseFlow makes a change of a user, which is answered at once: a workflow is paused, or goes on.
+// pauseFlow has a workflow be paused, or go on.
 func (s *sim) pauseFlow(id string, paused bool) {
+	event := workflow.Event(workflow.Pause{By: "sim"})
+	if !paused {
+		event = workflow.Resume{}
+	}
+	if s.changeFlow(id, event) {
+		s.flows[id].paused = paused
+	}
+}
+
+func (s *sim) cancelFlow(id string) {
+	if s.flows[id] != nil && s.changeFlow(id, workflow.Cancel{}) {
+		s.flows[id].paused, s.flows[id].cancelled = false, true
+	}
+}
+
+// changeFlow makes a change of a user, which is answered at once. It reports false for a workflow that
+// has ended.
+func (s *sim) changeFlow(id string, event workflow.Event) bool {
 	flow := s.flows[id]
 	cells, err := s.on(flow.shard).Cells(simContext, flow.shard, []store.CellID{workflow.CellID(id)})
 	if err != nil || cells[0].Version == 0 {
-		return
+		return false
 	}
 	loaded, err := access.Load(simContext, s.on(flow.shard), flow.shard, cells, noDefinitions{})
 	if err != nil || loaded[0].Err != nil {
@@ -134,17 +201,15 @@ func (s *sim) pauseFlow(id string, paused bool) {
 	if err != nil {
 		panic(err)
 	}
-	event, now := workflow.Event(workflow.Pause{By: "sim"}), s.now(flow.shard)
-	if !paused {
-		event = workflow.Resume{}
+	now := s.now(flow.shard)
+	w, out, refused := workflow.Apply(loaded[0].Workflow, []workflow.Event{event}, workflow.Env{Now: now, Topic: simTopic})
+	if refused != nil || event == workflow.Event(workflow.Cancel{}) && len(out.Make) > 0 {
+		return false // it has ended, or the first undo would be made, of which nobody would tell the owner
 	}
-	w, out, refused := workflow.Apply(loaded[0].Workflow, []workflow.Event{event}, workflow.Env{Now: now})
-	if refused != nil {
-		return // it has ended
-	}
-	if !paused { // the owner makes the tasks
+	if event == workflow.Event(workflow.Resume{}) { // the owner makes the tasks
+		serial := w.Serial
 		w, out = loaded[0].Workflow, workflow.Effects{Wake: now, Orders: out.Orders}
-		w.IsPaused = false
+		w.IsPaused, w.Serial = false, serial
 	}
 	c, err := workflow.Commit(loaded[0].Stored, w, &out, workflow.Context{Topic: &topic, Now: now})
 	if err != nil {
@@ -154,19 +219,21 @@ func (s *sim) pauseFlow(id string, paused bool) {
 	if results := s.commit(flow.shard, nil, []store.Commit{c}); len(results) > 0 && results[0].Status != store.OK {
 		panic(fmt.Sprintf("a change of %s: %+v", id, results[0]))
 	}
-	flow.paused = paused
+	return true
 }
 
 // madeStep writes down the task of a step, and looks whether it may be there.
-func (s *sim) madeStep(sh store.Shard, t *store.Task) {
+func (s *sim) madeStep(t *store.Task) {
 	of := t.StepOf
 	flow := s.flows[rootFlow(of.Workflow)]
 	try := fmt.Sprintf("%s/%s#%d try %d undo %t", of.Workflow, of.Name, of.Copy, of.Try, of.Undo)
 	if flow.tasks[try] != "" {
 		s.broken("redone: %s has two tasks", try)
 	}
-	if flow.paused && s.flows[of.Workflow] != nil {
+	if home := s.flows[of.Workflow] != nil && of.Topic == ""; home && flow.paused { // others may be on their way
 		s.broken("strayed: %s is made, and its workflow is paused", try)
+	} else if home && flow.cancelled && !of.Undo {
+		s.broken("zombie: %s is made, and its workflow was cancelled", try)
 	}
 	flow.tasks[try] = t.ID
 	for _, in := range of.Inputs {
@@ -174,6 +241,7 @@ func (s *sim) madeStep(sh store.Shard, t *store.Task) {
 		if before == "" {
 			continue // a wait, a child, or skipped
 		}
+		sh := s.shardOf(before)
 		_, found, err := s.on(sh).Get(simContext, sh, []string{before})
 		if err != nil {
 			panic(err) // memstore fails only when it is closed
@@ -184,6 +252,29 @@ func (s *sim) madeStep(sh store.Shard, t *store.Task) {
 	}
 	s.client("workflows").ask(history.Event{Op: history.Enqueue, Task: t.ID, Due: int64(t.Due), Sum: string(t.Payload), Attempts: t.MaxRetries + 1})(
 		history.Event{Due: int64(t.Due)}, nil)
+}
+
+// beganChildren writes down children that a commit begins, each of which is the only one that its parent
+// knows by that.
+func (s *sim) beganChildren(sh store.Shard, c *store.Commit) {
+	for _, put := range c.Puts {
+		if put.ID.Kind() != store.CellWorkflow || put.If != 0 || len(put.Body) == 0 || s.flows[put.ID.Key()] != nil {
+			continue
+		}
+		var child cell.Workflow
+		if err := child.UnmarshalVT(put.Body); err != nil || child.Parent == nil {
+			s.broken("%s begins, and is nobody's child: %v", put.ID.Key(), err)
+			continue
+		}
+		parent, flow := child.Parent, s.flows[rootFlow(put.ID.Key())]
+		if was := flow.begun[parent.Task]; was != "" {
+			s.broken("redone: %s begins in %v, and %s has", put.ID.Key(), sh, was)
+		}
+		if flow.cancelled && parent.Id == rootFlow(parent.Id) && parent.Topic == "" {
+			s.broken("zombie: %s begins, and its workflow was cancelled", put.ID.Key())
+		}
+		flow.begun[parent.Task] = put.ID.Key()
+	}
 }
 
 func rootFlow(id string) string {
@@ -214,15 +305,22 @@ func (s *sim) stateOfFlow(id string) workflow.State {
 	return status.State
 }
 
-// flowsOver reports whether all workflows have ended.
-func (s *sim) flowsOver() bool {
-	for id := range s.flows {
-		if s.stateOfFlow(id).Open() {
-			return false
+// openFlows are the workflows that have not ended, children among them.
+func (s *sim) openFlows() (ids []string) {
+	for _, sh := range s.shards() {
+		cells, err := s.on(sh).Listed(simContext, sh, workflow.OpenList, store.Wake{}, 1000)
+		if err != nil {
+			panic(err) // memstore fails only when it is closed
+		}
+		for _, c := range cells {
+			ids = append(ids, c.ID.Key())
 		}
 	}
-	return true
+	return ids
 }
+
+// flowsOver reports whether all workflows have ended.
+func (s *sim) flowsOver() bool { return len(s.openFlows()) == 0 }
 
 // auditFlows looks whether each workflow has ended.
 func (s *sim) auditFlows() {
@@ -232,6 +330,11 @@ func (s *sim) auditFlows() {
 			s.broken("%s was not submitted", id)
 		} else if state := s.stateOfFlow(id); state.Open() {
 			s.broken("stranded: %s is %s", id, state)
+		}
+	}
+	for _, id := range s.openFlows() {
+		if s.flows[id] == nil {
+			s.broken("stranded: the child %s has not ended", id)
 		}
 	}
 }
