@@ -769,7 +769,7 @@ type Step_Wait struct {
 
 type Step_Child struct {
 	// Its id is empty: it is made of the parent's and the step's. Its topic is the parent's
-	// when empty.
+	// when empty; in another one it begins by parcel, some milliseconds later.
 	Child *Workflow `protobuf:"bytes,7,opt,name=child,proto3,oneof"`
 }
 
@@ -1477,7 +1477,8 @@ func (*SubmitWorkflowResult_Error) isSubmitWorkflowResult_Result() {}
 type WorkflowStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	// Of a child: the id of its parent, '/' and the step.
+	// Of a child: the id of its parent, '/' and the step; behind ':' is what tells it from others of
+	// these: of later tries, and in another topic than its parent's. StepStatus.id is that.
 	Id     string        `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	Name   string        `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Labels []*Attribute  `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`

@@ -1973,7 +1973,7 @@ class Step(TypedDict, total=False):
     # With need: the steps of after that are not over are cancelled when this one is made.
     cancel_rest: bool
     # Its id is empty: it is made of the parent's and the step's. Its topic is the parent's
-    # when empty.
+    # when empty; in another one it begins by parcel, some milliseconds later.
     child: Workflow
     # How many equal tasks or waits it has, 0 to 10,000; each knows its number, from 1. When
     # unset it has one, without a number. With 0 the step is done at once. Not of a child.
@@ -2686,7 +2686,8 @@ class WorkflowStatus(TypedDict, total=False):
     error: str
     # STEP_FAILED: the first step that failed, and its error.
     failed_step: str
-    # Of a child: the id of its parent, '/' and the step.
+    # Of a child: the id of its parent, '/' and the step; behind ':' is what tells it from others of
+    # these: of later tries, and in another topic than its parent's. StepStatus.id is that.
     id: str
     labels: List[Attribute]
     # Signals that met its end on their way; the last 100.

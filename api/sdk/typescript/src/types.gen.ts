@@ -2176,7 +2176,7 @@ export interface Step {
   cancel_rest?: boolean;
   /**
    * Its id is empty: it is made of the parent's and the step's. Its topic is the parent's
-   * when empty.
+   * when empty; in another one it begins by parcel, some milliseconds later.
    */
   child?: Workflow;
   /**
@@ -3008,7 +3008,10 @@ export interface WorkflowStatus {
   error?: string;
   /** STEP_FAILED: the first step that failed, and its error. */
   failed_step?: string;
-  /** Of a child: the id of its parent, '/' and the step. */
+  /**
+   * Of a child: the id of its parent, '/' and the step; behind ':' is what tells it from others of
+   * these: of later tries, and in another topic than its parent's. StepStatus.id is that.
+   */
   id?: string;
   labels?: Attribute[];
   /** Signals that met its end on their way; the last 100. */
