@@ -22,7 +22,7 @@ type tasks struct{ w *Workflow }
 // topic of the workflow, which is the empty one, it lies in its shard, however many shards there
 // are; in others it lies anywhere.
 func (t tasks) id(topic string, serial int64) string {
-	sum := t.w.hash(serial)
+	sum := t.hash(serial)
 	if topic != "" {
 		return place.DerivedID(sum[:], string(sum[10:20]))
 	}
@@ -30,9 +30,9 @@ func (t tasks) id(topic string, serial int64) string {
 }
 
 // hash is of a making.
-func (w *Workflow) hash(serial int64) [sha256.Size]byte {
+func (t tasks) hash(serial int64) [sha256.Size]byte {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[0:], w.Life)
+	binary.BigEndian.PutUint64(b[0:], t.w.Life)
 	binary.BigEndian.PutUint64(b[8:], uint64(serial))
 	return sha256.Sum256(b[:])
 }
@@ -56,24 +56,20 @@ func (t tasks) topicOf(unit int) string {
 	return n.Task.Topic
 }
 
-// childOf is the child of the last making of a unit.
-func (w *Workflow) childOf(unit int) ChildRef {
-	n := w.of().find(unit)
-	return ChildRef{Topic: n.Child.Topic, ID: w.childID(n, &w.Units[unit]), Task: tasks{w}.of(unit).ID}
-}
-
-// childID is the id of a child: that of a later try, or of a later start, is another one. So is each in
-// another topic, where a workflow of this id may have children, too, or workflows of this id in a third.
-func (w *Workflow) childID(n *node, u *Unit) string {
-	id := w.ID + "/" + n.name
+// child is the child of the last making of a unit. That of a later try, or of a later start, has another
+// id. So has each in another topic, where a workflow of this id may have children, too, and so may one of a
+// third topic.
+func (t tasks) child(unit int) ChildRef {
+	n, u := t.w.of().find(unit), &t.w.Units[unit]
+	r := ChildRef{Topic: n.Child.Topic, ID: t.w.ID + "/" + n.name, Task: t.of(unit).ID}
 	switch {
-	case n.Child.Topic != "":
-		sum := w.hash(u.Serial)
-		id += ":" + strconv.FormatUint(binary.BigEndian.Uint64(sum[:])>>29, 36)
-	case u.Try > 1 || w.Starts > 1:
-		id += ":" + strconv.FormatInt(u.Serial, 10)
+	case r.Topic != "":
+		sum := t.hash(u.Serial)
+		r.ID += ":" + strconv.FormatUint(binary.BigEndian.Uint64(sum[:])>>29, 36)
+	case u.Try > 1 || t.w.Starts > 1:
+		r.ID += ":" + strconv.FormatInt(u.Serial, 10)
 	}
-	return id
+	return r
 }
 
 // rootOf is the id of the workflow that is nobody's child.

@@ -47,7 +47,7 @@ func (w *Workflow) OpenTasks() (here []string, away []TaskRef) {
 func (w *Workflow) OpenChildren() (away []ChildRef) {
 	for unit := range w.Units {
 		if n := w.of().find(unit); w.Units[unit].State == UnitMade && n.Child != nil && n.Child.Topic != "" {
-			away = append(away, w.childOf(unit))
+			away = append(away, tasks{w}.child(unit))
 		}
 	}
 	return away

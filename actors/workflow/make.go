@@ -55,7 +55,7 @@ func (p *settling) makeUnit(unit int, n *node) {
 	case n.Child != nil:
 		p.made += 2 + n.Child.Units()/pageUnits
 		p.bytes += n.Child.Size()
-		p.out.Begin = append(p.out.Begin, Begin{unit, p.w.childOf(unit)})
+		p.out.Begin = append(p.out.Begin, Begin{unit, tasks{p.w}.child(unit)})
 	default:
 		p.made++
 		p.bytes += n.Task.Task.BodySize() + p.inputSize(n)
@@ -241,5 +241,5 @@ func (p *transition) orderAll(what Asked) {
 
 // order tells the child of a unit what is asked of it.
 func (p *transition) order(unit int, what Asked) {
-	p.out.Orders = append(p.out.Orders, Order{p.w.childOf(unit), what, p.w.number()})
+	p.out.Orders = append(p.out.Orders, Order{tasks{p.w}.child(unit), what, p.w.number()})
 }

@@ -116,7 +116,7 @@ func (w *Workflow) stepStatus(n *node, unit int) StepStatus {
 	case n.Child != nil:
 		s.Topic = n.Child.Topic
 		if u.Try > 0 {
-			s.Task = w.childID(n, u)
+			s.Task = tasks{w}.child(unit).ID
 		}
 	default:
 		s.Topic = n.Task.Topic
