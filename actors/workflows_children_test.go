@@ -256,3 +256,29 @@ func TestTheTopicOfAChildIsDeleted(t *testing.T) {
 		}
 	})
 }
+
+// TestAnIDOfAChildIsTaken has a workflow whose id another one had, the children of which are kept still:
+// its own, which it begins with and later on, are called otherwise.
+func TestAnIDOfAChildIsTaken(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		f := flowsOf(t, s.Node())
+		seen := make(map[string]bool)
+		for _, name := range []string{"first", "second", "third"} {
+			d := &graph.Definition{Name: name, Steps: []graph.Step{childIn("", "now", taskStep("x")), taskStep("a", "now"), after(childIn("", "later", taskStep("x")), "a")}}
+			f.submit("w", d)
+			workOff(t, w, 10, func(of *store.StepOf) (string, bool) { return of.Name + "!", true })
+			status, steps := f.get("w")
+			if status.State != workflow.Done || string(status.Result) != "x!" {
+				t.Errorf("the %s one is %+v of %+v", name, status, steps)
+			}
+			for _, step := range []string{"now", "later"} {
+				id := steps[step].Task
+				if plain := id == "w/"+step; plain != (name == "first") || seen[id] {
+					t.Errorf("child %s of the %s one is %s", step, name, id)
+				}
+				seen[id] = true
+			}
+		}
+	})
+}

@@ -16,7 +16,7 @@ type flow struct {
 	header  store.Cell
 	parcels []store.Parcel
 	lost    []workflow.Event // ends that were not told
-	avoid   map[string]bool  // ids of tasks that are others'
+	avoid   map[string]bool  // ids of tasks and children that are others'
 }
 
 // flowStep is what becomes of one.
@@ -166,16 +166,23 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 			continue
 		case r.Status == store.Stale && r.Cell.ID == s.header.ID:
 			s.header = r.Cell
+		case r.Status == store.Stale:
+			s.avoids(r.Cell.ID.Key())
 		case r.Status == store.Conflict:
-			if s.avoid == nil {
-				s.avoid = make(map[string]bool)
-			}
-			s.avoid[r.ID] = true
+			s.avoids(r.ID)
 		}
 		l.flows = append(l.flows, s.flow)
 	}
 	l.out.Made = append(l.out.Made, made)
 	return nil
+}
+
+// avoids records that an id is another's.
+func (f *flow) avoids(id string) {
+	if f.avoid == nil {
+		f.avoid = make(map[string]bool)
+	}
+	f.avoid[id] = true
 }
 
 // acceptFlow records a commit that was made.

@@ -20,7 +20,7 @@ type Env struct {
 	Now       store.Millis    // the store's clock
 	Topic     string          // of the workflow
 	Retention time.Duration   // of the topic; 0: DefaultRetention
-	Avoid     map[string]bool // ids under which there are tasks that the workflow did not make
+	Avoid     map[string]bool // ids under which there are tasks, and children, that the workflow did not make
 }
 
 // Effects are what is to be changed in the commit that stores the workflow.

@@ -58,12 +58,12 @@ func (t tasks) topicOf(unit int) string {
 
 // child is the child of the last making of a unit. That of a later try, or of a later start, has another
 // id. So has each in another topic, where a workflow of this id may have children, too, and so may one of a
-// third topic.
+// third topic, and one for which another workflow has the id: there was one of the id of this before.
 func (t tasks) child(unit int) ChildRef {
 	n, u := t.w.of().find(unit), &t.w.Units[unit]
 	r := ChildRef{Topic: n.Child.Topic, ID: t.w.ID + "/" + n.name, Task: t.of(unit).ID}
 	switch {
-	case r.Topic != "":
+	case r.Topic != "" || u.Marked:
 		sum := t.hash(u.Serial)
 		r.ID += ":" + strconv.FormatUint(binary.BigEndian.Uint64(sum[:])>>29, 36)
 	case u.Try > 1 || t.w.Starts > 1:

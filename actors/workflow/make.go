@@ -55,7 +55,7 @@ func (p *settling) makeUnit(unit int, n *node) {
 	case n.Child != nil:
 		p.made += 2 + n.Child.Units()/pageUnits
 		p.bytes += n.Child.Size()
-		p.out.Begin = append(p.out.Begin, Begin{unit, tasks{p.w}.child(unit)})
+		p.out.Begin = append(p.out.Begin, Begin{unit, p.freeChild(unit)})
 	default:
 		p.made++
 		p.bytes += n.Task.Task.BodySize() + p.inputSize(n)
@@ -71,6 +71,18 @@ func (p *transition) freeTask(unit int) TaskRef {
 			return task
 		}
 		p.w.Units[unit].Serial = p.w.number()
+	}
+}
+
+// freeChild is the child of a unit, with an id that no other workflow has.
+func (p *transition) freeChild(unit int) ChildRef {
+	for {
+		child := tasks{p.w}.child(unit)
+		if !p.Avoid[child.ID] {
+			return child
+		}
+		u := &p.w.Units[unit]
+		u.Marked, u.Serial = true, p.w.number()
 	}
 }
 

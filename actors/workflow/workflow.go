@@ -67,6 +67,7 @@ type Unit struct {
 	Try     int   // from 1; 0: it was never made
 	Serial  int64 // of the last making: of its undo, once there is one
 	Asked   bool  // to end
+	Marked  bool  // a child whose id another workflow had: its own has a mark
 	Why     Why
 	WhyStep string
 	Made    store.Millis

@@ -22,11 +22,12 @@ func (a *Access) Submit(ctx context.Context, topic *store.Topic, id string, d *g
 		return Submitted{}, e
 	}
 	var replaced workflow.State
+	avoid := make(map[string]bool)
 	for range tries {
 		there, err := a.find(ctx, topic, id)
 		switch {
 		case isNotFound(err):
-			done, s, err := a.submit(ctx, topic, id, d)
+			done, s, err := a.submit(ctx, topic, id, d, avoid)
 			if done || err != nil {
 				s.Replaced = replaced
 				return s, err
@@ -52,12 +53,14 @@ func conflict(w *workflow.Workflow) error {
 		Message: fmt.Sprintf("workflow %q exists with another definition and is %s", w.ID, w.State())}
 }
 
-// submit stores a workflow where there is none. It reports false when there is one by now.
-func (a *Access) submit(ctx context.Context, topic *store.Topic, id string, d *graph.Definition) (bool, Submitted, error) {
+// submit stores a workflow where there is none. It reports false when there is one by now, or a child
+// has the id of one of its children, which is to be avoided then.
+func (a *Access) submit(ctx context.Context, topic *store.Topic, id string, d *graph.Definition, avoid map[string]bool) (bool, Submitted, error) {
 	shard := workflow.Shards(topic, id)[0]
 	now := a.Node.NowAt(shard)
-	w, out := workflow.Submit(id, rand.Uint64(), d, envAt(topic, now))
+	w, out := workflow.Submit(id, rand.Uint64(), d, envAt(topic, now, avoid))
 	done, err := a.commit(ctx, topic, &header{shard: shard}, nil, w, &out)
+	avoid[done.inTheWay] = true
 	if !done.made || err != nil {
 		return false, Submitted{}, err
 	}
@@ -68,8 +71,8 @@ func (a *Access) submit(ctx context.Context, topic *store.Topic, id string, d *g
 	return true, Submitted{Status: s.Status(topic.Name, topic.Workflows.Retention)}, nil
 }
 
-func envAt(topic *store.Topic, now store.Millis) workflow.Env {
-	return workflow.Env{Now: now, Topic: topic.Name, Retention: topic.Workflows.Retention}
+func envAt(topic *store.Topic, now store.Millis, avoid map[string]bool) workflow.Env {
+	return workflow.Env{Now: now, Topic: topic.Name, Retention: topic.Workflows.Retention, Avoid: avoid}
 }
 
 func (l *located) status(topic *store.Topic) workflow.Status {
@@ -86,18 +89,18 @@ func (a *Access) Change(ctx context.Context, topic *store.Topic, id string, e wo
 }
 
 func (a *Access) change(ctx context.Context, topic *store.Topic, id string, e workflow.Event) (workflow.Status, error) {
-	events, begun := []workflow.Event{e}, false
+	events, begun, avoid := []workflow.Event{e}, false, make(map[string]bool)
 	for range tries {
 		at, err := a.find(ctx, topic, id)
 		if err != nil {
 			return workflow.Status{}, since(begun, err)
 		}
-		w, out, refused := workflow.Apply(at.Workflow, events, envAt(topic, a.Node.NowAt(at.shard)))
+		w, out, refused := workflow.Apply(at.Workflow, events, envAt(topic, a.Node.NowAt(at.shard), avoid))
 		if refused != nil {
 			return workflow.Status{}, since(begun, refused)
 		}
 		done, err := a.commit(ctx, topic, &at.header, at.Stored, w, &out)
-		begun = begun || done.made || done.unsure
+		begun, avoid[done.inTheWay] = begun || done.made || done.unsure, true
 		switch {
 		case err != nil:
 			return workflow.Status{}, since(begun, err)
@@ -178,7 +181,8 @@ type committed struct {
 	made bool
 	cell store.Cell // as it was put
 
-	unsure bool // it is not known: an answer was lost, and the workflow is another one by now
+	unsure   bool   // it is not known: an answer was lost, and the workflow is another one by now
+	inTheWay string // id of a task or a workflow that is not of this one; empty: none
 }
 
 // commit makes the commit of a step, and tells those whom it concerns. It reports false when the
@@ -213,8 +217,12 @@ func (a *Access) commit(ctx context.Context, topic *store.Topic, at *header, bef
 	case r.Status == store.OK, r.Status == store.Stale && workflow.Landed(&c, &r):
 		a.Node.Committed(ctx, at.shard, &c, stamp)
 		return committed{made: true, cell: put}, nil
-	case r.Status == store.Stale, r.Status == store.Conflict:
+	case r.Status == store.Stale && r.Cell.ID == put.ID:
 		return committed{unsure: repeated}, nil // on what is there, and under other numbers
+	case r.Status == store.Stale:
+		return committed{unsure: repeated, inTheWay: r.Cell.ID.Key()}, nil
+	case r.Status == store.Conflict:
+		return committed{unsure: repeated, inTheWay: r.ID}, nil
 	case r.Status == store.Closed:
 		return committed{}, store.ErrSealed
 	default:

@@ -808,8 +808,10 @@ type Unit struct {
 	Until   int64                  `protobuf:"zigzag64,10,opt,name=until,proto3" json:"until,omitempty"`
 	Order   int64                  `protobuf:"varint,11,opt,name=order,proto3" json:"order,omitempty"`
 	// Not text: a worker of another make may say anything.
-	Error         []byte `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
-	Value         *Value `protobuf:"bytes,13,opt,name=value,proto3" json:"value,omitempty"`
+	Error []byte `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
+	Value *Value `protobuf:"bytes,13,opt,name=value,proto3" json:"value,omitempty"`
+	// A child whose id another workflow had: its own has a mark.
+	Marked        bool `protobuf:"varint,14,opt,name=marked,proto3" json:"marked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -933,6 +935,13 @@ func (x *Unit) GetValue() *Value {
 		return x.Value
 	}
 	return nil
+}
+
+func (x *Unit) GetMarked() bool {
+	if x != nil {
+		return x.Marked
+	}
+	return false
 }
 
 type Definition struct {
@@ -1958,7 +1967,7 @@ const file_flow_proto_rawDesc = "" +
 	"\x04part\x18\x02 \x01(\x03R\x04part\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"0\n" +
 	"\x04Page\x12(\n" +
-	"\x05units\x18\x01 \x03(\v2\x12.ddq.workflow.UnitR\x05units\"\xb6\x02\n" +
+	"\x05units\x18\x01 \x03(\v2\x12.ddq.workflow.UnitR\x05units\"\xce\x02\n" +
 	"\x04Unit\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\x05R\x05state\x12\x10\n" +
 	"\x03try\x18\x02 \x01(\x05R\x03try\x12\x16\n" +
@@ -1973,7 +1982,8 @@ const file_flow_proto_rawDesc = "" +
 	" \x01(\x12R\x05until\x12\x14\n" +
 	"\x05order\x18\v \x01(\x03R\x05order\x12\x14\n" +
 	"\x05error\x18\f \x01(\fR\x05error\x12)\n" +
-	"\x05value\x18\r \x01(\v2\x13.ddq.workflow.ValueR\x05value\"\x9a\x02\n" +
+	"\x05value\x18\r \x01(\v2\x13.ddq.workflow.ValueR\x05value\x12\x16\n" +
+	"\x06marked\x18\x0e \x01(\bR\x06marked\"\x9a\x02\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
