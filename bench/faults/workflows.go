@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
@@ -76,13 +77,20 @@ func (r *round) push(ctx context.Context, c *client.Client, w *client.WorkflowSt
 	}
 }
 
-// workflows writes down how every workflow stands.
+// workflows writes down how every workflow stands, and every child.
 func (a *auditor) workflows(ctx context.Context, c *client.Client) error {
-	for w, err := range c.ListWorkflows(ctx, client.WorkflowFilter{Topic: plan.Flowed}) {
+	if err := a.workflowsOf(ctx, c, plan.Flowed); err != nil {
+		return err
+	}
+	return a.workflowsOf(ctx, c, plan.Next)
+}
+
+func (a *auditor) workflowsOf(ctx context.Context, c *client.Client, topic string) error {
+	for w, err := range c.ListWorkflows(ctx, client.WorkflowFilter{Topic: topic}) {
 		if err != nil {
 			return err
 		}
-		_, steps, err := c.GetWorkflow(ctx, plan.Flowed, w.ID)
+		_, steps, err := c.GetWorkflow(ctx, topic, w.ID)
 		switch {
 		case errors.Is(err, client.ErrNotFound):
 			continue
@@ -90,6 +98,9 @@ func (a *auditor) workflows(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		e := ledger.Event{Kind: ledger.Found, Topic: plan.Flowed, Flow: w.ID, State: w.State.String(), Reason: w.Cause}
+		if topic == plan.Next { // a child: the ledger has it by its step, see checker
+			e.Flow, _, _ = strings.Cut(w.ID, ":")
+		}
 		for i := range steps {
 			s := &steps[i]
 			e.Steps = append(e.Steps, ledger.StepStanding{Step: s.Name, Copy: s.Copy, State: s.State.String(), Try: s.Try})

@@ -11,7 +11,7 @@ type Workflow struct {
 // Step is one of a workflow, or one that an ack adds.
 type Step struct {
 	Name    string      `json:"name"`
-	Topic   string      `json:"topic,omitempty"` // of its task; empty: that of the workflow
+	Topic   string      `json:"topic,omitempty"` // of its task or child; empty: that of the workflow
 	After   []Condition `json:"after,omitempty"`
 	Need    int         `json:"need,omitempty"` // 0: all
 	Copies  *int        `json:"copies,omitempty"`

@@ -199,7 +199,7 @@ func stepsOf(list []ledger.Step) []client.Step {
 		}
 		switch {
 		case s.Child != nil:
-			all[i].Child = &client.Workflow{Steps: stepsOf(s.Child.Steps)}
+			all[i].Child = &client.Workflow{Topic: s.Topic, Steps: stepsOf(s.Child.Steps)}
 		case s.Signal != "" || s.DelayMS > 0:
 			all[i].Wait = client.Wait{Signal: s.Signal, Delay: time.Duration(s.DelayMS) * time.Millisecond}
 		default:

@@ -23,7 +23,7 @@ const (
 	Saga      = "saga"      // its last step fails, and all are undone
 	Signalled = "signalled" // it waits for a signal, which may come early
 	Either    = "either"    // it waits for a signal or for a time, whichever is first
-	Nested    = "nested"    // a step of it is a workflow
+	Nested    = "nested"    // a step of it is a workflow, and another one of another topic
 	Stopped   = "stopped"   // it is cancelled while it runs, and undone
 	Circling  = "circling"  // it begins again, and is paused meanwhile
 	Repaired  = "repaired"  // a step fails, and is made anew
@@ -84,7 +84,8 @@ func graph(shape string, n int) ledger.Workflow {
 		return g
 	case Nested:
 		inner := chain(2)
-		return steps(ledger.Step{Name: "start"}, ledger.Step{Name: "inner", After: after("start"), Child: &inner}, ledger.Step{Name: "end", After: after("inner")})
+		return steps(ledger.Step{Name: "start"}, ledger.Step{Name: "inner", After: after("start"), Child: &inner},
+			ledger.Step{Name: "there", Topic: Next, After: after("inner"), Child: &inner}, ledger.Step{Name: "end", After: after("there")})
 	case Stopped:
 		g := chain(5)
 		g.Undo = true

@@ -62,6 +62,26 @@ func (c *course) sort() {
 	slices.SortFunc(c.tasks, func(a, b *story) int { return cmp.Or(cmp.Compare(a.begin(), b.begin()), cmp.Compare(a.id, b.id)) })
 }
 
+// courseOf is the course of the workflow that made a task of a topic. A child that went to another topic
+// is known by its steps, where its root is: what its id has behind them says nothing here.
+func (h *History) courseOf(m *ledger.Making, topic string) *course {
+	id, topic := m.Workflow, cmp.Or(m.Topic, topic)
+	root, below, isChild := strings.Cut(id, "/")
+	if at := h.workflows[topic+"/"+root]; !isChild || at != nil && len(at.submits) > 0 {
+		return h.course(topic, id)
+	}
+	for _, c := range h.workflows {
+		if c.id == root && len(c.submits) > 0 {
+			for step := range strings.SplitSeq(below, "/") {
+				name, _, _ := strings.Cut(step, ":")
+				root += "/" + name
+			}
+			return h.course(c.topic, root)
+		}
+	}
+	return h.course(topic, id)
+}
+
 // graph is the graph of a workflow, nil when nobody submitted it. That of a child is in its
 // parent's.
 func (h *History) graph(topic, id string) *ledger.Workflow {
@@ -90,7 +110,7 @@ func (h *History) root(c *course) *course {
 // adoptStep gives a task to the workflow that made it: after that was first submitted, and
 // before the task was first seen. The workflow may end it, too, where anything is cancelled.
 func (h *History) adoptStep(s *story) {
-	c := h.course(cmp.Or(s.making.Topic, s.topic), s.making.Workflow)
+	c := h.courseOf(s.making, s.topic)
 	c.tasks = append(c.tasks, s)
 	root, since := h.root(c), h.from
 	if len(root.submits) > 0 {
