@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // Bounds of a journal.
 const (
 	MaxJournalName  = 128       // bytes of a name, which has at least one
@@ -23,6 +25,24 @@ type Checkpoint struct {
 	ID    string
 	Token Token
 	JournalEntry
+}
+
+// Remembered is all that names of the task returned: of a step that goes on, in the tasks before this
+// one, too. A name keeps what it returned first.
+func (t *Task) Remembered() []JournalEntry {
+	if t.StepOf == nil || len(t.StepOf.Journal) == 0 {
+		return t.Journal
+	}
+	all, known := slices.Clone(t.StepOf.Journal), make(map[string]bool)
+	for i := range all {
+		known[all[i].Name] = true
+	}
+	for _, e := range t.Journal {
+		if !known[e.Name] {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // journalBytes is how many bytes the entries of a journal have together.

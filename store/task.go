@@ -238,6 +238,9 @@ type StepOf struct {
 
 	Inputs []StepInput // of an undo: its step
 	Cut    bool        // Inputs have no results, which are too large together
+
+	// Journal is that of its tasks before this one, with which the step goes on.
+	Journal []JournalEntry
 }
 
 // StepInput is how a step, or a copy of one, ended before another one was made.
@@ -247,6 +250,7 @@ type StepInput struct {
 	End    StepEnd
 	Size   int // of the result, also when that was left out
 	Result []byte
+	Error  string // the beginning of it, of a step that failed
 }
 
 // StepEnd is how a step ended.
@@ -263,7 +267,7 @@ const (
 func (t *Task) Bytes() int {
 	n := len(t.Payload) + journalBytes(t.Journal)
 	if t.StepOf != nil {
-		n += len(t.StepOf.Input)
+		n += len(t.StepOf.Input) + journalBytes(t.StepOf.Journal)
 		for i := range t.StepOf.Inputs {
 			n += len(t.StepOf.Inputs[i].Result) + len(t.StepOf.Inputs[i].Step)
 		}

@@ -32,6 +32,9 @@ func Wants(w *Workflow, out *Effects) (parts []int64) {
 		if w.of().find(out.Make[i].Unit).Input {
 			add(w.input())
 		}
+		if !out.Make[i].Undo {
+			add(w.Units[out.Make[i].Unit].Journal)
+		}
 	}
 	if out.Ended && w.Parent != nil {
 		add(w.result())

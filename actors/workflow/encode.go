@@ -85,6 +85,7 @@ func (w *Workflow) encodeUnits(page int) (c []*cell.Unit) {
 			State: int32(u.State), Try: int32(u.Try), Serial: u.Serial, Asked: u.Asked, Why: int32(u.Why), WhyStep: u.WhyStep,
 			Made: w.since(u.Made), Begun: w.since(u.Begun), Ended: w.since(u.Ended), Until: w.since(u.Until),
 			Order: u.Order, Error: []byte(u.Error), Value: encodeValue(u.Value), Marked: u.Marked,
+			Suspended: u.Suspended, Journal: encodeValue(u.Journal),
 		})
 	}
 	return c
@@ -173,6 +174,7 @@ func (s *Stored) units(d *cell.Decoder, c []*cell.Unit) {
 			State: UnitState(u.State), Try: int(u.Try), Serial: u.Serial, Asked: u.Asked, Why: Why(u.Why), WhyStep: u.WhyStep,
 			Made: w.moment(u.Made), Begun: w.moment(u.Begun), Ended: w.moment(u.Ended), Until: w.moment(u.Until),
 			Order: u.Order, Error: string(u.Error), Value: decodeValue(u.Value), Marked: u.Marked,
+			Suspended: u.Suspended, Journal: decodeValue(u.Journal),
 		})
 	}
 }

@@ -20,9 +20,13 @@ func (p *transition) ended(e Ended) {
 		p.undone(u, e)
 		return
 	}
-	u.Begun, u.Error = e.Begun, e.Error
+	if e.Growth.Suspends() && !u.Asked {
+		p.suspend(unit, e)
+		return
+	}
+	u.Begun, u.Error = timeOf(u.Begun, e.Begun), e.Error
 	switch {
-	case e.Outcome == UnitDone:
+	case e.Outcome == UnitDone && !e.Growth.Suspends():
 		u.Why = WhyNone
 		p.done(unit, p.value(e.Result))
 		p.grow(unit, e.Growth)
@@ -47,7 +51,7 @@ func (p *transition) unitOf(task string) (unit int, open bool) {
 	if p.ids == nil {
 		p.ids = make(map[string]int)
 		for i := range p.w.Units {
-			if u := &p.w.Units[i]; u.State == UnitMade || u.State == UnitUndoing {
+			if p.w.Units[i].hasTask() {
 				p.ids[tasks{p.w}.of(i).ID] = i
 			}
 		}
@@ -57,7 +61,7 @@ func (p *transition) unitOf(task string) (unit int, open bool) {
 		return 0, false
 	}
 	u := &p.w.Units[unit]
-	open = (u.State == UnitMade || u.State == UnitUndoing) && tasks{p.w}.of(unit).ID == task
+	open = u.hasTask() && tasks{p.w}.of(unit).ID == task
 	return unit, open
 }
 
@@ -65,6 +69,7 @@ func (p *transition) done(unit int, v Value) {
 	p.w.Ends++
 	u := &p.w.Units[unit]
 	u.Order, u.Value = p.w.Ends, v
+	p.forgetJournal(u)
 	p.end(unit, UnitDone)
 }
 
@@ -77,7 +82,7 @@ func (p *transition) failed(unit int) {
 
 func (p *transition) end(unit int, s UnitState) {
 	u := &p.w.Units[unit]
-	u.State, u.Ended, u.Until = s, p.Now, 0
+	u.State, u.Ended, u.Until, u.Suspended = s, p.Now, 0, false
 }
 
 // fail begins the end of the workflow.
@@ -199,7 +204,7 @@ func (p *settling) startAgain() {
 	w.Input, w.Again = *w.Again, nil
 	p.dropGrown(func(*Grown) bool { return true })
 	for i := range w.Units {
-		p.forget(w.Units[i].Value)
+		p.forgetUnit(&w.Units[i])
 		w.Units[i] = Unit{}
 	}
 	w.Starts++
@@ -235,8 +240,8 @@ func (p *settling) remove() {
 	w := p.w
 	p.dropGrown(func(*Grown) bool { return true })
 	for i := range w.Units {
-		p.forget(w.Units[i].Value)
-		w.Units[i].Value = Value{}
+		p.forgetUnit(&w.Units[i])
+		w.Units[i].Value, w.Units[i].Journal = Value{}, Value{}
 	}
 	p.forget(w.Input)
 	if w.Again != nil {

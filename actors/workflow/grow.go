@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ddq-io/ddq/actors/workflow/graph"
@@ -41,6 +42,9 @@ func (p *transition) addSteps(unit int, steps []graph.Step) {
 		units, longest = units+steps[i].Units(), max(longest, len(steps[i].Name))
 	}
 	parent := w.of().unitNamed(unit)
+	if slices.ContainsFunc(steps, func(s graph.Step) bool { _, there := w.of().byID[parent+"."+s.Name]; return there }) {
+		return // its ack would not have been let through
+	}
 	body := graph.EncodeSteps(steps)
 	switch {
 	case len(w.Units)+units > graph.MaxUnits || len(parent)+1+longest > graph.MaxStepName:
@@ -99,7 +103,7 @@ func (p *transition) dropGrown(which func(*Grown) bool) {
 		for range grown.Steps {
 			for _, u := range g.steps[at].unitsIn(p.w) {
 				if drop {
-					p.forget(u.Value)
+					p.forgetUnit(&u)
 				} else {
 					units = append(units, u)
 				}

@@ -9,6 +9,7 @@ import (
 // Limits of one workflow.
 const (
 	MaxInputs       = 1 << 20 // bytes of the results that a task carries
+	maxToldError    = 256     // bytes of the error of a step, as those behind it are told
 	MaxSignal       = 64 << 10
 	MaxKeptSignals  = 100 // of one name
 	MaxKnownSignals = 256 // signal ids that are known again

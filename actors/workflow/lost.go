@@ -31,7 +31,7 @@ func (s *Stored) count(state UnitState) int {
 func (w *Workflow) OpenTasks() (here []string, away []TaskRef) {
 	for unit := range w.Units {
 		u := &w.Units[unit]
-		if u.State != UnitUndoing && (u.State != UnitMade || w.of().find(unit).Task == nil) {
+		if !u.hasTask() || u.State == UnitMade && w.of().find(unit).Task == nil {
 			continue
 		}
 		if task := (tasks{w}).of(unit); task.Topic == "" {

@@ -46,7 +46,7 @@ func (p *settling) make(i int) (ended bool) {
 
 func (p *settling) makeUnit(unit int, n *node) {
 	u := &p.w.Units[unit]
-	*u = Unit{State: UnitMade, Try: u.Try + 1, Made: p.Now, Serial: p.w.number()}
+	*u = Unit{State: UnitMade, Try: u.Try + 1, Made: p.Now, Serial: p.w.number(), Journal: u.Journal}
 	switch {
 	case n.empty():
 		p.done(unit, Value{})
@@ -56,11 +56,17 @@ func (p *settling) makeUnit(unit int, n *node) {
 		p.made += 2 + n.Child.Units()/pageUnits
 		p.bytes += n.Child.Size()
 		p.out.Begin = append(p.out.Begin, Begin{unit, p.freeChild(unit)})
+	case conditions{p.w}.calls(n, unit): // of an earlier try, and retried as well
+		u.Suspended = true
 	default:
-		p.made++
-		p.bytes += n.Task.Task.BodySize() + p.inputSize(n)
-		p.out.Make = append(p.out.Make, Make{Unit: unit, TaskRef: p.freeTask(unit)})
+		p.makeTask(unit, n)
 	}
+}
+
+func (p *settling) makeTask(unit int, n *node) {
+	p.made++
+	p.bytes += n.Task.Task.BodySize() + p.inputSize(n) + p.w.Units[unit].Journal.Size
+	p.out.Make = append(p.out.Make, Make{Unit: unit, TaskRef: p.freeTask(unit)})
 }
 
 // freeTask is the task of a unit, with an id that no other one has.
@@ -95,6 +101,9 @@ func (p *settling) inputSize(n *node) int {
 	for _, e := range n.after {
 		size += p.valuesOf(e)
 	}
+	for _, child := range n.grew {
+		size += p.valuesOf(edge{step: child})
+	}
 	return min(size, MaxInputs)
 }
 
@@ -119,19 +128,24 @@ func (p *settling) valuesOf(e edge) int {
 // visitAll: if it is the other one, the one in its rest does not begin, and cancels nothing.
 func (p *settling) cancelRest(n *node) {
 	for _, e := range n.after {
-		rest := &p.w.of().steps[e.step]
-		for unit := rest.first; unit < rest.first+rest.units; unit++ {
-			switch u := &p.w.Units[unit]; u.State {
-			case UnitWaiting:
-				u.State, u.Why, u.Ended = UnitSkipped, WhyRest, p.Now
-				p.anew = true
-			case UnitSkipped: // in the same step perhaps: which was first is no matter
-				if u.Why != WhyLeftOut {
-					u.Why, u.WhyStep = WhyRest, ""
-				}
-			case UnitMade:
-				p.ask(unit, WhyRest)
+		p.endRest(e.step)
+	}
+}
+
+// endRest ends what is open of a step.
+func (p *settling) endRest(i int) {
+	rest := &p.w.of().steps[i]
+	for unit := rest.first; unit < rest.first+rest.units; unit++ {
+		switch u := &p.w.Units[unit]; u.State {
+		case UnitWaiting:
+			u.State, u.Why, u.Ended = UnitSkipped, WhyRest, p.Now
+			p.anew = true
+		case UnitSkipped: // in the same step perhaps: which was first is no matter
+			if u.Why != WhyLeftOut {
+				u.Why, u.WhyStep = WhyRest, ""
 			}
+		case UnitMade:
+			p.ask(unit, WhyRest)
 		}
 	}
 }
@@ -167,7 +181,7 @@ func (p *settling) ask(unit int, why Why) {
 	if u.Asked {
 		return
 	}
-	if u.Serial > p.first {
+	if u.Serial > p.first && !u.Suspended {
 		p.unmake(unit, why)
 		return
 	}
@@ -176,6 +190,8 @@ func (p *settling) ask(unit int, why Why) {
 	case n.Wait != nil:
 		p.end(unit, UnitCancelled)
 		p.anew = true
+	case u.Suspended:
+		p.stop(unit, n, why)
 	case n.Child != nil:
 		p.order(unit, AskedToEnd)
 	default:
@@ -187,8 +203,15 @@ func (p *settling) ask(unit int, why Why) {
 func (p *settling) unmake(unit int, why Why) {
 	p.out.Make = slices.DeleteFunc(p.out.Make, func(m Make) bool { return m.Unit == unit })
 	p.out.Begin = slices.DeleteFunc(p.out.Begin, func(b Begin) bool { return b.Unit == unit })
-	p.w.Units[unit] = Unit{State: UnitSkipped, Try: p.w.Units[unit].Try - 1, Why: why, Ended: p.Now}
 	p.anew = true
+	u := &p.w.Units[unit]
+	p.forgetJournal(u)
+	if u.Begun != 0 { // it was suspended, and is made again
+		u.Why = why
+		p.end(unit, UnitCancelled)
+		return
+	}
+	*u = Unit{State: UnitSkipped, Try: u.Try - 1, Why: why, Ended: p.Now}
 }
 
 // beginWait begins a wait, which may be over at once.

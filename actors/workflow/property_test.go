@@ -17,7 +17,7 @@ import (
 func TestAgreesWithTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &graph.Definition{
-			Steps: drawSteps(t, 7, true), Failure: graph.Failure(rapid.IntRange(0, int(graph.CarryOn)).Draw(t, "failure")), Undo: rapid.Bool().Draw(t, "undo"),
+			Steps: drawSteps(t, "s", 7), Failure: graph.Failure(rapid.IntRange(0, int(graph.CarryOn)).Draw(t, "failure")), Undo: rapid.Bool().Draw(t, "undo"),
 		}
 		if err := d.Check(); err != nil {
 			t.Fatal(err)
@@ -43,9 +43,9 @@ type game struct {
 	begun map[refTry]int      // how many of them were the same try
 }
 
-func drawSteps(t *rapid.T, most int, waits bool) (steps []graph.Step) {
+func drawSteps(t *rapid.T, prefix string, most int) (steps []graph.Step) {
 	for i := range rapid.IntRange(1, most).Draw(t, "steps") {
-		s := graph.Step{Name: fmt.Sprintf("s%d", i), IgnoreFailure: rapid.IntRange(0, 3).Draw(t, "ignore") == 0}
+		s := graph.Step{Name: fmt.Sprintf("%s%d", prefix, i), IgnoreFailure: rapid.IntRange(0, 3).Draw(t, "ignore") == 0}
 		for j := range i {
 			if rapid.IntRange(0, 2).Draw(t, "after") == 0 {
 				s.After = append(s.After, graph.After{
@@ -58,7 +58,7 @@ func drawSteps(t *rapid.T, most int, waits bool) (steps []graph.Step) {
 			s.CancelRest = rapid.Bool().Draw(t, "cancel rest")
 		}
 		switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
-		case kind == 0 && waits:
+		case kind == 0 && most > 3: // of the definition: each waits for a signal of its own
 			s.Wait = &graph.Wait{Signal: s.Name}
 		case kind <= 2:
 			n := rapid.IntRange(0, 3).Draw(t, "copies")
@@ -146,9 +146,10 @@ func (g *game) end(id string) (Event, refEvent) {
 		r.what, e.Outcome, e.Why = "deleted", UnitFailed, WhyDeleted
 	case 2:
 		r.what, e.Outcome = "done", UnitDone
-		e.Growth = &graph.Growth{Steps: drawSteps(g.T, 3, false), Skip: []string{fmt.Sprintf("s%d", rapid.IntRange(0, 6).Draw(g.T, "leave out"))}}
+		prefix := rapid.SampledFrom([]string{"s", "t", "u", "v"}).Draw(g.T, "prefix")
+		e.Growth = &graph.Growth{Steps: drawSteps(g.T, prefix, 3), Suspend: rapid.Bool().Draw(g.T, "suspend"), Skip: []string{fmt.Sprintf("s%d", rapid.IntRange(0, 6).Draw(g.T, "leave out"))}}
 		if strings.Count(r.unit, ".") > 1 {
-			e.Growth.Steps = nil
+			e.Growth.Steps, e.Growth.Suspend = nil, false
 		}
 		r.grow = e.Growth
 	default:
@@ -180,7 +181,7 @@ func (g *game) compare() {
 	lines := []string{g.w.State().String()}
 	for unit := range g.w.Units {
 		u := &g.w.Units[unit]
-		lines = append(lines, fmt.Sprintf("%s %s %d %t", g.w.of().unitNamed(unit), u.State, u.Try, u.Asked && u.State == UnitMade))
+		lines = append(lines, fmt.Sprintf("%s %s %d %t %t", g.w.of().unitNamed(unit), u.State, u.Try, u.Asked && u.State == UnitMade, u.Suspended))
 	}
 	slices.Sort(lines[1:])
 	if got, want := strings.Join(lines, "\n"), g.ref.String(); got != want {

@@ -46,6 +46,9 @@ type refUnit struct {
 	made  int
 	order int
 	time  int // of the try that is open
+
+	suspended bool
+	begun     bool // it was suspended in this try
 }
 
 // refTry is what a task is made for. What is skipped, or grown anew, begins the same one again,
@@ -158,23 +161,43 @@ func (r *reference) ended(e refEvent, u *refUnit) {
 		if e.what != "done" {
 			u.state = UnitUndoFailed
 		}
-	case e.undo || u.state != UnitMade:
-	case e.what == "done":
-		r.done(u)
-		if e.grow != nil {
-			r.add(e.grow.Steps, e.unit+".", r.stepOfUnit(e.unit).name)
-			for _, name := range e.grow.Skip {
-				r.leaveOut(name)
-			}
+	case e.undo || u.state != UnitMade || u.suspended:
+	case e.what == "done" && e.grow.Suspends() && !u.asked:
+		u.begun = true
+		if u.suspended = r.grow(e); !u.suspended {
+			r.failed(e.unit, u)
 		}
+	case e.what == "done" && !e.grow.Suspends():
+		r.done(u)
+		r.grow(e)
 	case u.asked:
 		u.state = UnitCancelled
 	default:
-		u.state = UnitFailed
-		if !r.stepOfUnit(e.unit).IgnoreFailure {
-			r.fail()
-		}
+		r.failed(e.unit, u)
 	}
+}
+
+func (r *reference) failed(unit string, u *refUnit) {
+	u.state, u.suspended = UnitFailed, false
+	if !r.stepOfUnit(unit).IgnoreFailure {
+		r.fail()
+	}
+}
+
+// grow reports whether steps grew.
+func (r *reference) grow(e refEvent) bool {
+	if e.grow == nil {
+		return false
+	}
+	known := func(s graph.Step) bool { return r.stepNamed(e.unit+"."+s.Name) != nil }
+	grows := len(e.grow.Steps) > 0 && !slices.ContainsFunc(e.grow.Steps, known)
+	if grows {
+		r.add(e.grow.Steps, e.unit+".", r.stepOfUnit(e.unit).name)
+	}
+	for _, name := range e.grow.Skip {
+		r.leaveOut(name)
+	}
+	return grows
 }
 
 func (r *reference) leaveOut(name string) {
@@ -407,18 +430,38 @@ func (r *reference) settle() {
 		for _, unit := range s.units {
 			if u := r.units[unit]; u.state == UnitMade && !u.asked && u.made <= r.askTo {
 				u.asked = true
+				if u.suspended {
+					u.state, u.suspended = UnitCancelled, false
+				}
 			}
 		}
 	}
 	for changed := true; changed; {
 		changed = false
 		for i := range r.steps {
-			for r.look(&r.steps[i]) {
+			for r.goOn(&r.steps[i]) || r.look(&r.steps[i]) {
 				changed = true
 			}
 		}
 	}
 	r.close()
+}
+
+// goOn makes one unit of a step anew that is suspended, and has nothing to wait for.
+func (r *reference) goOn(s *refStep) bool {
+	for _, unit := range s.units {
+		if u := r.units[unit]; u.suspended && !r.paused && !r.calls(unit) {
+			r.made++
+			u.suspended, u.made, u.time = false, r.made, r.begins(refTry{unit: unit, try: u.try})
+			return true
+		}
+	}
+	return false
+}
+
+// calls reports whether something is open of what grew from a unit.
+func (r *reference) calls(unit string) bool {
+	return slices.ContainsFunc(r.steps, func(s refStep) bool { return strings.HasPrefix(s.name, unit+".") && r.how(&s) == "open" })
 }
 
 // look makes or skips one unit of a step.
@@ -459,6 +502,8 @@ func (r *reference) look(s *refStep) bool {
 			r.kept = slices.Delete(r.kept, i, i+1)
 			r.done(next)
 		}
+	case r.calls(name):
+		next.suspended = true
 	default:
 		next.time = r.begins(refTry{unit: name, try: next.try})
 	}
@@ -467,28 +512,38 @@ func (r *reference) look(s *refStep) bool {
 
 func (r *reference) cancelRest(s *refStep) {
 	for _, a := range s.After {
-		rest := r.stepNamed(s.prefix + a.Step)
-		for _, unit := range rest.units {
-			switch u := r.units[unit]; u.state {
-			case UnitWaiting:
-				u.state, u.rest = UnitSkipped, true
-			case UnitSkipped:
-				u.rest = true
-			case UnitMade:
-				if u.asked {
-					continue
+		r.endRest(r.stepNamed(s.prefix + a.Step))
+	}
+}
+
+func (r *reference) endRest(rest *refStep) {
+	for _, unit := range rest.units {
+		switch u := r.units[unit]; {
+		case u.state == UnitWaiting:
+			u.state, u.rest = UnitSkipped, true
+		case u.state == UnitSkipped:
+			u.rest = true
+		case u.state != UnitMade || u.asked:
+		case u.suspended:
+			u.state, u.suspended, u.rest = UnitCancelled, false, true
+			for i := range r.steps {
+				if r.steps[i].prefix == unit+"." {
+					r.endRest(&r.steps[i])
 				}
-				if u.made > r.before { // as if it never was
-					if rest.Wait == nil {
-						r.begun[refTry{unit: unit, try: u.try}]--
-					}
-					*u = refUnit{state: UnitSkipped, try: u.try - 1, rest: true}
-					continue
-				}
-				u.asked, u.rest = true, true
-				if rest.Wait != nil {
-					u.state = UnitCancelled
-				}
+			}
+		case u.made > r.before: // as if it never was
+			if rest.Wait == nil {
+				r.begun[refTry{unit: unit, try: u.try}]--
+			}
+			if u.begun {
+				u.state, u.rest = UnitCancelled, true
+				continue
+			}
+			*u = refUnit{state: UnitSkipped, try: u.try - 1, rest: true}
+		default:
+			u.asked, u.rest = true, true
+			if rest.Wait != nil {
+				u.state = UnitCancelled
 			}
 		}
 	}
@@ -613,7 +668,7 @@ func (r *reference) String() string {
 	for _, s := range r.steps {
 		for _, unit := range s.units {
 			u := r.units[unit]
-			lines = append(lines, fmt.Sprintf("%s %s %d %t", unit, u.state, u.try, u.asked && u.state == UnitMade))
+			lines = append(lines, fmt.Sprintf("%s %s %d %t %t", unit, u.state, u.try, u.asked && u.state == UnitMade, u.suspended))
 		}
 	}
 	slices.Sort(lines[1:])

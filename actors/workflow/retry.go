@@ -118,7 +118,7 @@ func (p *retrying) retryFrom(name string) *refusal.Error {
 		n := &p.w.of().steps[at]
 		for unit := n.first; unit < n.first+n.units; unit++ {
 			if p.w.Units[unit].State != UnitWaiting {
-				p.reset(unit)
+				p.begin(unit)
 			}
 		}
 	}
@@ -150,14 +150,22 @@ func (p *retrying) behind(i int) map[int]bool {
 	return found
 }
 
-// reset has a unit wait again. Its next try is another making, and what it grew goes, see prune.
+// begin has a unit wait again, whose next try begins at the beginning: with nothing that it grew.
+func (p *retrying) begin(unit int) {
+	p.pruned = append(p.pruned, p.w.of().unitNamed(unit))
+	p.forgetJournal(&p.w.Units[unit])
+	p.reset(unit)
+}
+
+// reset has a unit wait again. Its next try is another making. What it grew goes if it was done, see
+// prune; one that was suspended, and was not done then, goes on from there.
 func (p *retrying) reset(unit int) {
 	u := &p.w.Units[unit]
 	if u.State == UnitDone || u.State == UnitUndone || u.State == UnitUndoFailed {
 		p.pruned = append(p.pruned, p.w.of().unitNamed(unit))
 	}
 	p.forget(u.Value)
-	*u = Unit{Try: u.Try}
+	*u = Unit{Try: u.Try, Journal: u.Journal}
 }
 
 // prune removes what units grew that are made anew.

@@ -78,12 +78,13 @@ const (
 	WhyChild              // its child failed
 	WhyRefused            // its topic does not take its task
 	WhySkipped            // done: somebody gave it a result
+	WhySuspended          // made: it waits for what it grew; WhyStep is the first of that. Not stored
 
 	lastWhy = WhySkipped
 )
 
 var whyNames = [...]string{
-	"", "unmet", "workflow_failed", "cancelled", "left_out", "rest", "timed_out", "dead", "expired", "deleted", "child", "refused", "skipped",
+	"", "unmet", "workflow_failed", "cancelled", "left_out", "rest", "timed_out", "dead", "expired", "deleted", "child", "refused", "skipped", "suspended",
 }
 
 func (w Why) String() string {

@@ -116,6 +116,7 @@ func (p *settling) visitDue(due []bool) (again bool) {
 			continue
 		}
 		for at := i; at >= 0; at = g.steps[at].parent { // those who wait for what grew, too
+			due[at], again = due[at] || at != i, again || at != i
 			for _, next := range g.steps[at].before {
 				due[next], again = true, again || next <= i
 			}
@@ -126,6 +127,7 @@ func (p *settling) visitDue(due []bool) (again bool) {
 
 // visit makes or skips what waits of a step, and reports whether any of it has ended.
 func (p *settling) visit(i int) bool {
+	p.goOn(i)
 	n := &p.w.of().steps[i]
 	if !slices.ContainsFunc(n.unitsIn(p.w), func(u Unit) bool { return u.State == UnitWaiting }) {
 		return false

@@ -1,6 +1,9 @@
 package workflow
 
-import "github.com/ddq-io/ddq/store"
+import (
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
 
 // given is how a unit ended of those that another one waited for.
 type given struct {
@@ -8,6 +11,7 @@ type given struct {
 	copy  int
 	end   store.StepEnd
 	value Value
+	err   string
 }
 
 var stepEnds = [unitStates]store.StepEnd{
@@ -26,6 +30,11 @@ func (in inputs) of(m *Make) (list []given) {
 	}
 	for _, e := range n.after {
 		list = in.giveAll(list, e.step, e.grown)
+	}
+	for _, child := range n.grew { // of a unit that goes on
+		if in.w.of().grewFrom(child, n, m.Unit) {
+			list = in.giveAll(list, child, false)
+		}
 	}
 	return list
 }
@@ -49,7 +58,18 @@ func (in inputs) give(list []given, n *node, unit int) []given {
 	if u.State == UnitWaiting || u.State == UnitMade {
 		return list // with need, not all have ended
 	}
-	return append(list, given{step: n.name, copy: n.copyOf(unit), end: stepEnds[u.State], value: u.Value})
+	return append(list, given{step: n.name, copy: n.copyOf(unit), end: stepEnds[u.State], value: u.Value, err: u.failure()})
+}
+
+// failure says why a unit failed, as others are told.
+func (u *Unit) failure() string {
+	switch {
+	case u.State != UnitFailed:
+		return ""
+	case u.Error == "":
+		return u.Why.String()
+	}
+	return u.Error[:min(len(u.Error), maxToldError)]
 }
 
 // task makes the task of a unit, or of its undo.
@@ -60,7 +80,11 @@ func (w *Workflow) task(m *Make, out *Effects, x Context) *store.Task {
 		template = n.Undo
 	}
 	t := template.Task
+	goesOn := u.Begun != 0 && !m.Undo
 	t.ID, t.Created, t.Due, t.Indexed = m.ID, x.Now, x.Now.Add(template.Delay), x.Topic.Indexed
+	if goesOn {
+		t.Due = x.Now
+	}
 	if template.ExpireAfter > 0 {
 		t.Expires = t.Due.Add(template.ExpireAfter)
 	}
@@ -76,6 +100,9 @@ func (w *Workflow) task(m *Make, out *Effects, x Context) *store.Task {
 		t.StepOf.Input = x.valueOf(w.input(), out)
 	}
 	w.tellInputs(t.StepOf, m, out, x)
+	if !m.Undo {
+		t.StepOf.Journal = record.DecodeJournal(x.valueOf(u.Journal, out))
+	}
 	return &t
 }
 
@@ -89,7 +116,7 @@ func (w *Workflow) tellInputs(s *store.StepOf, m *Make, out *Effects, x Context)
 	s.Cut = size > MaxInputs
 	for i := range list {
 		in := &list[i]
-		told := store.StepInput{Step: in.step, Copy: in.copy, End: in.end, Size: in.value.Size}
+		told := store.StepInput{Step: in.step, Copy: in.copy, End: in.end, Size: in.value.Size, Error: in.err}
 		if !s.Cut {
 			told.Result = x.valueOf(in.value, out)
 		}

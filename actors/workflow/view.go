@@ -104,6 +104,9 @@ func (w *Workflow) stepStatus(n *node, unit int) StepStatus {
 		ResultSize: u.Value.Size, Result: u.Value.Bytes,
 	}
 	g := w.of()
+	if u.Suspended {
+		s.Why, s.WhyStep = WhySuspended, w.awaited(n, unit)
+	}
 	for _, e := range n.after {
 		s.After = append(s.After, graph.After{Step: g.steps[e.step].name, On: e.on, Grown: e.grown})
 	}
@@ -120,7 +123,7 @@ func (w *Workflow) stepStatus(n *node, unit int) StepStatus {
 		}
 	default:
 		s.Topic = n.Task.Topic
-		if u.Try > 0 {
+		if u.Try > 0 && !u.Suspended {
 			s.Task = tasks{w}.of(unit).ID
 		}
 	}

@@ -77,7 +77,13 @@ type Unit struct {
 	Order   int64        // of its end
 	Error   string
 	Value   Value
+
+	Suspended bool  // made, and without a task until what it grew has ended
+	Journal   Value // that its next task gets, of the one that suspended it last
 }
+
+// hasTask reports whether a task, a wait or a child of a unit is open.
+func (u *Unit) hasTask() bool { return u.State == UnitMade && !u.Suspended || u.State == UnitUndoing }
 
 // Value is a result or an input. A long one is a part of its own.
 type Value struct {

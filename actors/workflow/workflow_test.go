@@ -70,7 +70,10 @@ func (x *scenario) run() string {
 		}
 		return x.apply(events)
 	case "bad-growth":
-		g := graph.Growth{Steps: x.steps(x.Input)}
+		g := graph.Growth{Steps: x.steps(x.Input), Suspend: x.HasArg("suspend")}
+		if x.HasArg("again") {
+			g.Again = new([]byte)
+		}
 		if err := g.CheckGrowth(); err != nil {
 			return fmt.Sprintf("%s: %s\n", err.Reason, err.Message)
 		}
@@ -153,6 +156,9 @@ func (x *scenario) told(before *Workflow, out *Effects, c *store.Commit) string 
 		name := x.w.of().unitNamed(m.Unit)
 		x.tasks[name] = m.ID
 		x.tasks[fmt.Sprintf("%s@%d", name, x.w.Units[m.Unit].Try)] = m.ID
+		if _, there := x.tasks[name+"@first"]; !there {
+			x.tasks[name+"@first"] = m.ID
+		}
 		if x.HasArg("brief") && i > 0 && i < len(out.Make)-1 {
 			continue
 		}
@@ -262,9 +268,15 @@ func (x *scenario) inputsOf(c *store.Commit, m TaskRef) string {
 		if t.StepOf.Input != nil {
 			out += " input=" + string(t.StepOf.Input)
 		}
+		for _, e := range t.StepOf.Journal {
+			out += fmt.Sprintf(" journal=%.10s", e.Value)
+		}
 		for _, in := range t.StepOf.Inputs {
 			end := [...]string{"", "done", "failed", "cancelled", "skipped"}[in.End]
 			out += fmt.Sprintf(" %s:%s", graph.UnitName(in.Step, in.Copy), end)
+			if in.Error != "" && !slices.Contains(whyNames[:], in.Error) {
+				out += "(" + in.Error + ")"
+			}
 			switch {
 			case in.Size > 0 && t.StepOf.Cut:
 				out += fmt.Sprintf("(%d bytes)", in.Size)
@@ -294,7 +306,7 @@ func changes(before, after *Workflow) string {
 	for unit := range after.Units {
 		name, u := after.of().unitNamed(unit), &after.Units[unit]
 		old, there := was[name]
-		if there && old.State == u.State && old.Try == u.Try && old.Asked == u.Asked {
+		if there && old.State == u.State && old.Try == u.Try && old.Asked == u.Asked && old.Suspended == u.Suspended {
 			continue
 		}
 		fmt.Fprintf(&b, "  %s %s", name, u.State)
@@ -303,6 +315,9 @@ func changes(before, after *Workflow) string {
 		}
 		if u.Asked && u.State == UnitMade {
 			b.WriteString(" asked")
+		}
+		if u.Suspended {
+			b.WriteString(" suspended")
 		}
 		if u.Why != WhyNone {
 			fmt.Fprintf(&b, " (%s", u.Why)
@@ -394,9 +409,15 @@ func (x *scenario) eventOf(cmd, name string, names, words []string, input string
 	}
 	switch cmd {
 	case "done":
+		if names := arg("grow"); names != "" {
+			input = strings.ReplaceAll(names, ",", "\n")
+		}
 		e := Ended{Task: x.task(name), Outcome: UnitDone, At: x.at, Result: x.bytes(arg("result"))}
 		if input != "" || arg("leave-out") != "" || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "again=") }) {
 			e.Growth = x.growth(input, arg("leave-out"), words)
+			if v := arg("journal"); v != "" {
+				e.Growth.Carry([]store.JournalEntry{{Name: "n", Value: x.bytes(v)}})
+			}
 		}
 		return e
 	case "failed":
@@ -426,7 +447,7 @@ func (x *scenario) eventOf(cmd, name string, names, words []string, input string
 }
 
 func (x *scenario) growth(input, leaveOut string, words []string) *graph.Growth {
-	g := &graph.Growth{Steps: x.steps(input)}
+	g := &graph.Growth{Steps: x.steps(input), Suspend: slices.Contains(words, "suspend")}
 	if leaveOut != "" {
 		g.Skip = strings.Split(leaveOut, ",")
 	}
@@ -661,7 +682,7 @@ func referred(w *Workflow, id store.CellID) bool {
 		values = append(values, *w.Again)
 	}
 	for _, u := range w.Units {
-		values = append(values, u.Value)
+		values = append(values, u.Value, u.Journal)
 	}
 	for _, k := range w.Kept {
 		values = append(values, k.Value)

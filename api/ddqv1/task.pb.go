@@ -28,7 +28,8 @@ const (
 	StepState_STEP_STATE_UNSPECIFIED StepState = 0
 	// For the steps of after.
 	StepState_STEP_STATE_WAITING StepState = 1
-	// Its task exists; or it is a wait or a child that is not over.
+	// Its task exists; or it is a wait or a child that is not over, or suspended until what it grew
+	// has ended.
 	StepState_STEP_STATE_MADE        StepState = 2
 	StepState_STEP_STATE_DONE        StepState = 3
 	StepState_STEP_STATE_FAILED      StepState = 4
@@ -1068,7 +1069,9 @@ type StepInput struct {
 	State  StepState `protobuf:"varint,3,opt,name=state,proto3,enum=ddq.v1.StepState" json:"state,omitempty"`
 	Result []byte    `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
 	// Of the result, also when that was left out.
-	Size          int64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	Size int64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	// Why it failed, of one that did: the beginning of its last error, or another reason. Of inputs only.
+	Error         string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1136,6 +1139,13 @@ func (x *StepInput) GetSize() int64 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *StepInput) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
 }
 
 // Attempt is one delivery of a task.
@@ -1544,13 +1554,14 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x03try\x18\x06 \x01(\x05R\x03try\x12\x16\n" +
 	"\x06starts\x18\a \x01(\x05R\x06starts\x12\x12\n" +
 	"\x04undo\x18\b \x01(\bR\x04undo\x12\x14\n" +
-	"\x05input\x18\t \x01(\fR\x05input\"\x88\x01\n" +
+	"\x05input\x18\t \x01(\fR\x05input\"\x9e\x01\n" +
 	"\tStepInput\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x12\n" +
 	"\x04copy\x18\x02 \x01(\x05R\x04copy\x12'\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.StepStateR\x05state\x12\x16\n" +
 	"\x06result\x18\x04 \x01(\fR\x06result\x12\x12\n" +
-	"\x04size\x18\x05 \x01(\x03R\x04size\"\x87\x02\n" +
+	"\x04size\x18\x05 \x01(\x03R\x04size\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +

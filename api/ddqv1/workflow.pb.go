@@ -285,6 +285,8 @@ const (
 	StepReason_STEP_REASON_REFUSED StepReason = 11
 	// It is done: SkipStep gave it a result.
 	StepReason_STEP_REASON_SKIPPED StepReason = 12
+	// Of one that is made: it waits for what it grew, because_of first.
+	StepReason_STEP_REASON_SUSPENDED StepReason = 13
 )
 
 // Enum value maps for StepReason.
@@ -303,6 +305,7 @@ var (
 		10: "STEP_REASON_CHILD",
 		11: "STEP_REASON_REFUSED",
 		12: "STEP_REASON_SKIPPED",
+		13: "STEP_REASON_SUSPENDED",
 	}
 	StepReason_value = map[string]int32{
 		"STEP_REASON_UNSPECIFIED":     0,
@@ -318,6 +321,7 @@ var (
 		"STEP_REASON_CHILD":           10,
 		"STEP_REASON_REFUSED":         11,
 		"STEP_REASON_SKIPPED":         12,
+		"STEP_REASON_SUSPENDED":       13,
 	}
 )
 
@@ -1123,7 +1127,11 @@ type Growth struct {
 	// Steps that are left out, if they are not made yet.
 	Skip []string `protobuf:"bytes,2,rep,name=skip,proto3" json:"skip,omitempty"`
 	// When the workflow is done, it begins anew with this input, under the same id.
-	Again         []byte `protobuf:"bytes,3,opt,name=again,proto3,oneof" json:"again,omitempty"`
+	Again []byte `protobuf:"bytes,3,opt,name=again,proto3,oneof" json:"again,omitempty"`
+	// The step is not done: it is suspended until steps, and all that it grew before, have ended, and
+	// then goes on in another task of the same try. That has its journal, and what they returned among
+	// its inputs. Needs steps, and not again.
+	Suspend       bool `protobuf:"varint,4,opt,name=suspend,proto3" json:"suspend,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1177,6 +1185,13 @@ func (x *Growth) GetAgain() []byte {
 		return x.Again
 	}
 	return nil
+}
+
+func (x *Growth) GetSuspend() bool {
+	if x != nil {
+		return x.Suspend
+	}
+	return false
 }
 
 type SubmitWorkflowRequest struct {
@@ -3722,11 +3737,12 @@ const file_ddq_v1_workflow_proto_rawDesc = "" +
 	"\x0ffairness_weight\x18\f \x01(\x05R\x0efairnessWeight\x12\x19\n" +
 	"\brate_key\x18\r \x01(\tR\arateKey\x12'\n" +
 	"\x0fconcurrency_key\x18\x0e \x01(\tR\x0econcurrencyKeyB\x0e\n" +
-	"\f_max_retries\"e\n" +
+	"\f_max_retries\"\x7f\n" +
 	"\x06Growth\x12\"\n" +
 	"\x05steps\x18\x01 \x03(\v2\f.ddq.v1.StepR\x05steps\x12\x12\n" +
 	"\x04skip\x18\x02 \x03(\tR\x04skip\x12\x19\n" +
-	"\x05again\x18\x03 \x01(\fH\x00R\x05again\x88\x01\x01B\b\n" +
+	"\x05again\x18\x03 \x01(\fH\x00R\x05again\x88\x01\x01\x12\x18\n" +
+	"\asuspend\x18\x04 \x01(\bR\asuspendB\b\n" +
 	"\x06_again\"E\n" +
 	"\x15SubmitWorkflowRequest\x12,\n" +
 	"\bworkflow\x18\x01 \x01(\v2\x10.ddq.v1.WorkflowR\bworkflow\"\xcd\x01\n" +
@@ -3945,7 +3961,7 @@ const file_ddq_v1_workflow_proto_rawDesc = "" +
 	"\x1aWORKFLOW_CAUSE_STEP_FAILED\x10\x01\x12\x1c\n" +
 	"\x18WORKFLOW_CAUSE_TIMED_OUT\x10\x02\x12!\n" +
 	"\x1dWORKFLOW_CAUSE_TOO_MANY_STEPS\x10\x03\x12%\n" +
-	"!WORKFLOW_CAUSE_WORKFLOW_TOO_LARGE\x10\x04*\xde\x02\n" +
+	"!WORKFLOW_CAUSE_WORKFLOW_TOO_LARGE\x10\x04*\xf9\x02\n" +
 	"\n" +
 	"StepReason\x12\x1b\n" +
 	"\x17STEP_REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -3961,7 +3977,8 @@ const file_ddq_v1_workflow_proto_rawDesc = "" +
 	"\x11STEP_REASON_CHILD\x10\n" +
 	"\x12\x17\n" +
 	"\x13STEP_REASON_REFUSED\x10\v\x12\x17\n" +
-	"\x13STEP_REASON_SKIPPED\x10\f*b\n" +
+	"\x13STEP_REASON_SKIPPED\x10\f\x12\x19\n" +
+	"\x15STEP_REASON_SUSPENDED\x10\r*b\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTEP_KIND_TASK\x10\x01\x12\x12\n" +

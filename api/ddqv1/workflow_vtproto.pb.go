@@ -647,6 +647,16 @@ func (m *Growth) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Suspend {
+		i--
+		if m.Suspend {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x20
+	}
 	if m.Again != nil {
 		i -= len(m.Again)
 		copy(dAtA[i:], m.Again)
@@ -3237,6 +3247,9 @@ func (m *Growth) SizeVT() (n int) {
 		l = len(m.Again)
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.Suspend {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5809,6 +5822,26 @@ func (m *Growth) UnmarshalVT(dAtA []byte) error {
 				m.Again = []byte{}
 			}
 			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Suspend", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Suspend = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

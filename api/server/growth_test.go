@@ -72,6 +72,19 @@ var growthRefusals = []refusal{
 	{"1,001 grown steps", grown(&ddqv1.Growth{Steps: steps(numbered(1001)...)}), codes.InvalidArgument, "BAD_GRAPH", "grow.steps", "", 0},
 	{"growth over 1 MiB", grown(&ddqv1.Growth{Steps: []*ddqv1.Step{large("a"), large("b")}}), codes.InvalidArgument, "BAD_GRAPH", "grow", "", 0},
 	{"an input over 256 KiB for the next start", grown(&ddqv1.Growth{Again: make([]byte, 256<<10+1)}), codes.InvalidArgument, "BAD_GRAPH", "grow.again", "", 0},
+	{"a step that waits for nothing", grown(&ddqv1.Growth{Suspend: true}), codes.InvalidArgument, "BAD_GRAPH", "grow.suspend", "", 0},
+	{"a step that goes on and begins the workflow again", grown(&ddqv1.Growth{Suspend: true, Steps: steps("a"), Again: []byte("x")}), codes.InvalidArgument, "BAD_GRAPH", "grow.again", "", 0},
+	{"a task that is no step goes on", func(r *rig) error {
+		_, err := r.queue.Enqueue(r.Context(), &ddqv1.EnqueueRequest{Topic: "orders"})
+		must(r, err)
+		return r.finish(r.take("orders"), func(a *ddqv1.Ack) { a.Grow = &ddqv1.Growth{Suspend: true, Steps: steps("a")} })
+	}, codes.FailedPrecondition, "NO_STEP", "task_id", "", 0},
+	{"a name that was grown before", ordered(func(r *rig) error {
+		suspend := func(a *ddqv1.Ack) { a.Grow = &ddqv1.Growth{Suspend: true, Steps: steps("a")} }
+		must(r, r.finish(r.take("orders"), suspend))
+		must(r, r.finish(r.take("orders"), func(*ddqv1.Ack) {}))
+		return r.finish(r.take("orders"), suspend)
+	}), codes.InvalidArgument, "BAD_GRAPH", "grow.steps[0].name", "", 0},
 	{"a step without a name left out", grown(&ddqv1.Growth{Skip: []string{"ship", ""}}), codes.InvalidArgument, "BAD_GRAPH", "grow.skip[1]", "", 0},
 }
 
@@ -211,10 +224,10 @@ func TestGrowthIsForThoseWhoMayEnqueue(t *testing.T) {
 			t.Fatal(got, err)
 		}
 		ack := &ddqv1.Ack{TaskId: got.Deliveries[0].Task.Id, HoldToken: got.Deliveries[0].HoldToken}
-		for i, g := range []*ddqv1.Growth{{Steps: steps("a")}, {Again: []byte{}}, {Skip: []string{"ship"}}} {
+		for i, g := range []*ddqv1.Growth{{Steps: steps("a")}, {Again: []byte{}}, {Suspend: true, Steps: steps("a")}, {Skip: []string{"ship"}}} {
 			ack.Grow = g
 			_, err := r.queue.Ack(r.as(worker), &ddqv1.AckRequest{Topic: "orders", Ack: ack})
-			if want := []codes.Code{codes.PermissionDenied, codes.PermissionDenied, codes.OK}[i]; status.Code(err) != want {
+			if want := []codes.Code{codes.PermissionDenied, codes.PermissionDenied, codes.PermissionDenied, codes.OK}[i]; status.Code(err) != want {
 				t.Errorf("growth %v: %v, want %v", g, err, want)
 			}
 		}

@@ -52,20 +52,43 @@ func (s *Tasks) say(ctx context.Context, topic, id string, g *graph.Growth) ([]b
 	if err != nil {
 		return nil, err
 	}
-	say, err := workflows.Say(stepTasks{scheduleTasks{s}}, ref.Config(), workflows.OpenerOf(ctx, s.node, true), g)
-	if err != nil || say == nil {
+	if err := s.grows(ctx, topic, id, g); err != nil {
 		return nil, err
+	}
+	return workflows.Say(stepTasks{scheduleTasks{s}}, ref.Config(), workflows.OpenerOf(ctx, s.node, true), g)
+}
+
+// grows refuses growth by a task that cannot have any, or not this. Growth that suspends its step gets
+// the journal of the task, to which nothing comes any more: its handler has returned.
+func (s *Tasks) grows(ctx context.Context, topic, id string, g *graph.Growth) *problem.Error {
+	if g.IsEmpty() && !g.Suspend {
+		return nil
 	}
 	held, err := s.look.find(ctx, topic, id)
 	switch {
 	case err != nil && err.Kind == problem.NotFound: // so is its hold: the ack says that
-		return say, nil
-	case err == nil && held.Task.StepOf == nil && held.State.Live():
-		return nil, problem.NoStep(id)
-	case err == nil && g.Again != nil && held.Task.StepOf != nil && held.Task.StepOf.Topic != "": // who may begin it here is not asked there
-		return nil, problem.BadField("grow.again", "BAD_GRAPH", "grow.again is for steps in the topic of their workflow, which is %q", held.Task.StepOf.Topic)
+		return nil
+	case err != nil:
+		return err
+	case held.StepOf == nil && held.State.Live():
+		return problem.NoStep(id)
+	case held.StepOf == nil:
+		return nil
+	case g.Again != nil && held.StepOf.Topic != "": // who may begin it here is not asked there
+		return problem.BadField("grow.again", "BAD_GRAPH", "grow.again is for steps in the topic of their workflow, which is %q", held.StepOf.Topic)
+	case !g.Suspend:
+		return workflows.GrowsAnew(held.StepOf, g)
 	}
-	return say, err
+	if err := s.look.addJournal(ctx, &held); err != nil {
+		return problem.FromStore(err)
+	}
+	if len(held.Journal) > store.MaxJournalNames {
+		full := problem.JournalFull(id)
+		full.Field = "grow.suspend"
+		return full
+	}
+	g.Carry(held.Journal)
+	return workflows.GrowsAnew(held.StepOf, g)
 }
 
 func (s *Tasks) complete(ctx context.Context, topic string, asked []NewTask) (*subscription.Next, *problem.Error) {

@@ -99,6 +99,7 @@ func (s *lookup) addJournal(ctx context.Context, f *Found) (err error) {
 		return nil
 	}
 	f.Journal, err = s.store.Journal(ctx, f.Shard, f.ID)
+	f.Journal = f.Remembered()
 	slices.SortFunc(f.Journal, func(a, b store.JournalEntry) int {
 		return cmp.Or(cmp.Compare(a.Kept, b.Kept), cmp.Compare(a.Name, b.Name))
 	})

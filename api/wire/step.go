@@ -23,7 +23,7 @@ func putStep(t *ddqv1.Task, from *store.StepOf) {
 	for i := range from.Inputs {
 		in := &from.Inputs[i]
 		t.Inputs = append(t.Inputs, &ddqv1.StepInput{
-			Step: Text(in.Step), Copy: int32(in.Copy), State: Enum(stepEndToWire[:], in.End), Size: int64(in.Size), Result: in.Result,
+			Step: Text(in.Step), Copy: int32(in.Copy), State: Enum(stepEndToWire[:], in.End), Size: int64(in.Size), Result: in.Result, Error: Text(in.Error),
 		})
 	}
 }
@@ -40,7 +40,9 @@ func readStep(from *ddqv1.Task) *store.StepOf {
 	}
 	for _, in := range from.GetInputs() {
 		end, _ := ReadEnum[store.StepEnd](stepEndToWire[:], in.GetState(), "inputs.state")
-		t.Inputs = append(t.Inputs, store.StepInput{Step: in.GetStep(), Copy: int(in.GetCopy()), End: end, Size: int(in.GetSize()), Result: in.GetResult()})
+		t.Inputs = append(t.Inputs, store.StepInput{
+			Step: in.GetStep(), Copy: int(in.GetCopy()), End: end, Size: int(in.GetSize()), Result: in.GetResult(), Error: in.GetError(),
+		})
 	}
 	return t
 }

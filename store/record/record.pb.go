@@ -423,18 +423,20 @@ func (x *Undeliverable) GetAtMs() int64 {
 
 // Step says which step of a workflow a task is.
 type Step struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Workflow      string                 `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	Topic         string                 `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
-	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Copy          int32                  `protobuf:"varint,5,opt,name=copy,proto3" json:"copy,omitempty"`
-	Try           int32                  `protobuf:"varint,6,opt,name=try,proto3" json:"try,omitempty"`
-	Starts        int32                  `protobuf:"varint,7,opt,name=starts,proto3" json:"starts,omitempty"`
-	Undo          bool                   `protobuf:"varint,8,opt,name=undo,proto3" json:"undo,omitempty"`
-	Input         []byte                 `protobuf:"bytes,9,opt,name=input,proto3" json:"input,omitempty"`
-	Inputs        []*StepInput           `protobuf:"bytes,10,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	Cut           bool                   `protobuf:"varint,11,opt,name=cut,proto3" json:"cut,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Workflow string                 `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	Topic    string                 `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	Kind     string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name     string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Copy     int32                  `protobuf:"varint,5,opt,name=copy,proto3" json:"copy,omitempty"`
+	Try      int32                  `protobuf:"varint,6,opt,name=try,proto3" json:"try,omitempty"`
+	Starts   int32                  `protobuf:"varint,7,opt,name=starts,proto3" json:"starts,omitempty"`
+	Undo     bool                   `protobuf:"varint,8,opt,name=undo,proto3" json:"undo,omitempty"`
+	Input    []byte                 `protobuf:"bytes,9,opt,name=input,proto3" json:"input,omitempty"`
+	Inputs   []*StepInput           `protobuf:"bytes,10,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Cut      bool                   `protobuf:"varint,11,opt,name=cut,proto3" json:"cut,omitempty"`
+	// Of its tasks before this one.
+	Journal       *Journal `protobuf:"bytes,12,opt,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -546,20 +548,133 @@ func (x *Step) GetCut() bool {
 	return false
 }
 
-type StepInput struct {
+func (x *Step) GetJournal() *Journal {
+	if x != nil {
+		return x.Journal
+	}
+	return nil
+}
+
+type Journal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Step          string                 `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
-	Copy          int32                  `protobuf:"varint,2,opt,name=copy,proto3" json:"copy,omitempty"`
-	End           int32                  `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
-	Size          int64                  `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
-	Result        []byte                 `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	Entries       []*JournalEntry        `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Journal) Reset() {
+	*x = Journal{}
+	mi := &file_record_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Journal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Journal) ProtoMessage() {}
+
+func (x *Journal) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Journal.ProtoReflect.Descriptor instead.
+func (*Journal) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Journal) GetEntries() []*JournalEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+type JournalEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	KeptMs        int64                  `protobuf:"varint,3,opt,name=kept_ms,json=keptMs,proto3" json:"kept_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JournalEntry) Reset() {
+	*x = JournalEntry{}
+	mi := &file_record_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JournalEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JournalEntry) ProtoMessage() {}
+
+func (x *JournalEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JournalEntry.ProtoReflect.Descriptor instead.
+func (*JournalEntry) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *JournalEntry) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JournalEntry) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *JournalEntry) GetKeptMs() int64 {
+	if x != nil {
+		return x.KeptMs
+	}
+	return 0
+}
+
+type StepInput struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Step   string                 `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
+	Copy   int32                  `protobuf:"varint,2,opt,name=copy,proto3" json:"copy,omitempty"`
+	End    int32                  `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	Size   int64                  `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	Result []byte                 `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	// Not text: a worker of another make may say anything.
+	Error         []byte `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepInput) Reset() {
 	*x = StepInput{}
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +686,7 @@ func (x *StepInput) String() string {
 func (*StepInput) ProtoMessage() {}
 
 func (x *StepInput) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +699,7 @@ func (x *StepInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepInput.ProtoReflect.Descriptor instead.
 func (*StepInput) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{5}
+	return file_record_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StepInput) GetStep() string {
@@ -622,6 +737,13 @@ func (x *StepInput) GetResult() []byte {
 	return nil
 }
 
+func (x *StepInput) GetError() []byte {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 // Keys are the traits of a task that are no part of its lane.
 type Keys struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -635,7 +757,7 @@ type Keys struct {
 
 func (x *Keys) Reset() {
 	*x = Keys{}
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +769,7 @@ func (x *Keys) String() string {
 func (*Keys) ProtoMessage() {}
 
 func (x *Keys) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +782,7 @@ func (x *Keys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keys.ProtoReflect.Descriptor instead.
 func (*Keys) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{6}
+	return file_record_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Keys) GetOrdering() string {
@@ -701,7 +823,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_record_proto_msgTypes[7]
+	mi := &file_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -713,7 +835,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[7]
+	mi := &file_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -726,7 +848,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{7}
+	return file_record_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Attribute) GetKey() string {
@@ -755,7 +877,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_record_proto_msgTypes[8]
+	mi := &file_record_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +889,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[8]
+	mi := &file_record_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +902,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{8}
+	return file_record_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Backoff) GetKind() int32 {
@@ -847,7 +969,7 @@ type Topic struct {
 
 func (x *Topic) Reset() {
 	*x = Topic{}
-	mi := &file_record_proto_msgTypes[9]
+	mi := &file_record_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +981,7 @@ func (x *Topic) String() string {
 func (*Topic) ProtoMessage() {}
 
 func (x *Topic) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[9]
+	mi := &file_record_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +994,7 @@ func (x *Topic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topic.ProtoReflect.Descriptor instead.
 func (*Topic) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{9}
+	return file_record_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Topic) GetName() string {
@@ -1078,7 +1200,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_record_proto_msgTypes[10]
+	mi := &file_record_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1212,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[10]
+	mi := &file_record_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1225,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{10}
+	return file_record_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Limits) GetRate() *Rate {
@@ -1153,7 +1275,7 @@ type Rate struct {
 
 func (x *Rate) Reset() {
 	*x = Rate{}
-	mi := &file_record_proto_msgTypes[11]
+	mi := &file_record_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1287,7 @@ func (x *Rate) String() string {
 func (*Rate) ProtoMessage() {}
 
 func (x *Rate) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[11]
+	mi := &file_record_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1300,7 @@ func (x *Rate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rate.ProtoReflect.Descriptor instead.
 func (*Rate) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{11}
+	return file_record_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Rate) GetKind() int32 {
@@ -1220,7 +1342,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_record_proto_msgTypes[12]
+	mi := &file_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1354,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[12]
+	mi := &file_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1367,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{12}
+	return file_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Span) GetFirst() int32 {
@@ -1273,7 +1395,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_record_proto_msgTypes[13]
+	mi := &file_record_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1407,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[13]
+	mi := &file_record_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1420,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{13}
+	return file_record_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *History) GetAttempts() []*Attempt {
@@ -1332,7 +1454,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_record_proto_msgTypes[14]
+	mi := &file_record_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1466,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[14]
+	mi := &file_record_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1479,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{14}
+	return file_record_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -1453,7 +1575,7 @@ const file_record_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\fR\x04task\x12\x10\n" +
 	"\x03why\x18\x03 \x01(\tR\x03why\x12\x13\n" +
-	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\"\x88\x02\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\"\xb6\x02\n" +
 	"\x04Step\x12\x1a\n" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x12\n" +
@@ -1466,13 +1588,21 @@ const file_record_proto_rawDesc = "" +
 	"\x05input\x18\t \x01(\fR\x05input\x12,\n" +
 	"\x06inputs\x18\n" +
 	" \x03(\v2\x14.ddq.store.StepInputR\x06inputs\x12\x10\n" +
-	"\x03cut\x18\v \x01(\bR\x03cut\"q\n" +
+	"\x03cut\x18\v \x01(\bR\x03cut\x12,\n" +
+	"\ajournal\x18\f \x01(\v2\x12.ddq.store.JournalR\ajournal\"<\n" +
+	"\aJournal\x121\n" +
+	"\aentries\x18\x01 \x03(\v2\x17.ddq.store.JournalEntryR\aentries\"Q\n" +
+	"\fJournalEntry\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12\x17\n" +
+	"\akept_ms\x18\x03 \x01(\x03R\x06keptMs\"\x87\x01\n" +
 	"\tStepInput\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x12\n" +
 	"\x04copy\x18\x02 \x01(\x05R\x04copy\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\x05R\x03end\x12\x12\n" +
 	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06result\x18\x05 \x01(\fR\x06result\"\x81\x01\n" +
+	"\x06result\x18\x05 \x01(\fR\x06result\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\fR\x05error\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +
 	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +
@@ -1559,41 +1689,45 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_record_proto_goTypes = []any{
 	(*Body)(nil),          // 0: ddq.store.Body
 	(*Cause)(nil),         // 1: ddq.store.Cause
 	(*Sent)(nil),          // 2: ddq.store.Sent
 	(*Undeliverable)(nil), // 3: ddq.store.Undeliverable
 	(*Step)(nil),          // 4: ddq.store.Step
-	(*StepInput)(nil),     // 5: ddq.store.StepInput
-	(*Keys)(nil),          // 6: ddq.store.Keys
-	(*Attribute)(nil),     // 7: ddq.store.Attribute
-	(*Backoff)(nil),       // 8: ddq.store.Backoff
-	(*Topic)(nil),         // 9: ddq.store.Topic
-	(*Limits)(nil),        // 10: ddq.store.Limits
-	(*Rate)(nil),          // 11: ddq.store.Rate
-	(*Span)(nil),          // 12: ddq.store.Span
-	(*History)(nil),       // 13: ddq.store.History
-	(*Attempt)(nil),       // 14: ddq.store.Attempt
+	(*Journal)(nil),       // 5: ddq.store.Journal
+	(*JournalEntry)(nil),  // 6: ddq.store.JournalEntry
+	(*StepInput)(nil),     // 7: ddq.store.StepInput
+	(*Keys)(nil),          // 8: ddq.store.Keys
+	(*Attribute)(nil),     // 9: ddq.store.Attribute
+	(*Backoff)(nil),       // 10: ddq.store.Backoff
+	(*Topic)(nil),         // 11: ddq.store.Topic
+	(*Limits)(nil),        // 12: ddq.store.Limits
+	(*Rate)(nil),          // 13: ddq.store.Rate
+	(*Span)(nil),          // 14: ddq.store.Span
+	(*History)(nil),       // 15: ddq.store.History
+	(*Attempt)(nil),       // 16: ddq.store.Attempt
 }
 var file_record_proto_depIdxs = []int32{
-	7,  // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
-	8,  // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
+	9,  // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
+	10, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
 	4,  // 2: ddq.store.Body.step:type_name -> ddq.store.Step
 	1,  // 3: ddq.store.Body.cause:type_name -> ddq.store.Cause
-	5,  // 4: ddq.store.Step.inputs:type_name -> ddq.store.StepInput
-	8,  // 5: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
-	12, // 6: ddq.store.Topic.former:type_name -> ddq.store.Span
-	10, // 7: ddq.store.Topic.limits:type_name -> ddq.store.Limits
-	11, // 8: ddq.store.Limits.rate:type_name -> ddq.store.Rate
-	11, // 9: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
-	14, // 10: ddq.store.History.attempts:type_name -> ddq.store.Attempt
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	7,  // 4: ddq.store.Step.inputs:type_name -> ddq.store.StepInput
+	5,  // 5: ddq.store.Step.journal:type_name -> ddq.store.Journal
+	6,  // 6: ddq.store.Journal.entries:type_name -> ddq.store.JournalEntry
+	10, // 7: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
+	14, // 8: ddq.store.Topic.former:type_name -> ddq.store.Span
+	12, // 9: ddq.store.Topic.limits:type_name -> ddq.store.Limits
+	13, // 10: ddq.store.Limits.rate:type_name -> ddq.store.Rate
+	13, // 11: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
+	16, // 12: ddq.store.History.attempts:type_name -> ddq.store.Attempt
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_record_proto_init() }
@@ -1607,7 +1741,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -9,11 +9,11 @@ func encodeStep(s *store.StepOf) *Step {
 	}
 	out := &Step{
 		Workflow: s.Workflow, Topic: s.Topic, Kind: s.Kind, Name: s.Name, Copy: int32(s.Copy), Try: int32(s.Try), Starts: int32(s.Starts),
-		Undo: s.Undo, Input: s.Input, Cut: s.Cut,
+		Undo: s.Undo, Input: s.Input, Cut: s.Cut, Journal: journalMessage(s.Journal),
 	}
 	for i := range s.Inputs {
 		in := &s.Inputs[i]
-		out.Inputs = append(out.Inputs, &StepInput{Step: in.Step, Copy: int32(in.Copy), End: int32(in.End), Size: int64(in.Size), Result: in.Result})
+		out.Inputs = append(out.Inputs, &StepInput{Step: in.Step, Copy: int32(in.Copy), End: int32(in.End), Size: int64(in.Size), Result: in.Result, Error: []byte(in.Error)})
 	}
 	return out
 }
@@ -25,10 +25,12 @@ func decodeStep(s *Step) *store.StepOf {
 	}
 	out := &store.StepOf{
 		Workflow: s.Workflow, Topic: s.Topic, Kind: s.Kind, Name: s.Name, Copy: int(s.Copy), Try: int(s.Try), Starts: int(s.Starts),
-		Undo: s.Undo, Input: orNil(s.Input), Cut: s.Cut,
+		Undo: s.Undo, Input: orNil(s.Input), Cut: s.Cut, Journal: entriesOf(s.Journal),
 	}
 	for _, in := range s.Inputs {
-		out.Inputs = append(out.Inputs, store.StepInput{Step: in.Step, Copy: int(in.Copy), End: store.StepEnd(in.End), Size: int(in.Size), Result: orNil(in.Result)})
+		out.Inputs = append(out.Inputs, store.StepInput{
+			Step: in.Step, Copy: int(in.Copy), End: store.StepEnd(in.End), Size: int(in.Size), Result: orNil(in.Result), Error: string(in.Error),
+		})
 	}
 	return out
 }

@@ -97,7 +97,8 @@ func roundTripFields(f *fixture) {
 		RunOf: &store.RunOf{Schedule: "nightly", Occurrence: now - 1, Recipient: "ada", RecipientData: []byte("x")},
 		StepOf: &store.StepOf{
 			Workflow: "order-17", Topic: "orders", Kind: "order", Name: "ship", Copy: 3, Try: 2, Starts: 4, Undo: true, Input: []byte("in"), Cut: true,
-			Inputs: []store.StepInput{{Step: "charge", Copy: 1, End: store.StepDone, Size: 2, Result: []byte("ok")}, {Step: "approve", End: store.StepSkipped}},
+			Inputs:  []store.StepInput{{Step: "charge", Copy: 1, End: store.StepDone, Size: 2, Result: []byte("ok")}, {Step: "approve", End: store.StepFailed, Error: "late"}},
+			Journal: []store.JournalEntry{{Name: "weigh", Value: []byte("2 kg"), Kept: 17}},
 		},
 		Cause:       &store.Cause{Topic: "orders", ID: "17"},
 		Fingerprint: math.MaxUint64,

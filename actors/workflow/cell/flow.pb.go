@@ -811,7 +811,11 @@ type Unit struct {
 	Error []byte `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
 	Value *Value `protobuf:"bytes,13,opt,name=value,proto3" json:"value,omitempty"`
 	// A child whose id another workflow had: its own has a mark.
-	Marked        bool `protobuf:"varint,14,opt,name=marked,proto3" json:"marked,omitempty"`
+	Marked bool `protobuf:"varint,14,opt,name=marked,proto3" json:"marked,omitempty"`
+	// It waits for what it grew, and has no task.
+	Suspended bool `protobuf:"varint,15,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	// The journal that its next task gets.
+	Journal       *Value `protobuf:"bytes,16,opt,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +946,20 @@ func (x *Unit) GetMarked() bool {
 		return x.Marked
 	}
 	return false
+}
+
+func (x *Unit) GetSuspended() bool {
+	if x != nil {
+		return x.Suspended
+	}
+	return false
+}
+
+func (x *Unit) GetJournal() *Value {
+	if x != nil {
+		return x.Journal
+	}
+	return nil
 }
 
 type Definition struct {
@@ -1503,10 +1521,13 @@ func (x *Child) GetDefinition() *Definition {
 
 // Growth is what an ack says.
 type Growth struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Steps         []*Step                `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
-	Skip          []string               `protobuf:"bytes,2,rep,name=skip,proto3" json:"skip,omitempty"`
-	Again         []byte                 `protobuf:"bytes,3,opt,name=again,proto3,oneof" json:"again,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Steps []*Step                `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
+	Skip  []string               `protobuf:"bytes,2,rep,name=skip,proto3" json:"skip,omitempty"`
+	Again []byte                 `protobuf:"bytes,3,opt,name=again,proto3,oneof" json:"again,omitempty"`
+	// The step goes on when steps have ended, with this journal.
+	Suspend       bool   `protobuf:"varint,4,opt,name=suspend,proto3" json:"suspend,omitempty"`
+	Journal       []byte `protobuf:"bytes,5,opt,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1558,6 +1579,20 @@ func (x *Growth) GetSkip() []string {
 func (x *Growth) GetAgain() []byte {
 	if x != nil {
 		return x.Again
+	}
+	return nil
+}
+
+func (x *Growth) GetSuspend() bool {
+	if x != nil {
+		return x.Suspend
+	}
+	return false
+}
+
+func (x *Growth) GetJournal() []byte {
+	if x != nil {
+		return x.Journal
 	}
 	return nil
 }
@@ -1967,7 +2002,7 @@ const file_flow_proto_rawDesc = "" +
 	"\x04part\x18\x02 \x01(\x03R\x04part\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"0\n" +
 	"\x04Page\x12(\n" +
-	"\x05units\x18\x01 \x03(\v2\x12.ddq.workflow.UnitR\x05units\"\xce\x02\n" +
+	"\x05units\x18\x01 \x03(\v2\x12.ddq.workflow.UnitR\x05units\"\x9b\x03\n" +
 	"\x04Unit\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\x05R\x05state\x12\x10\n" +
 	"\x03try\x18\x02 \x01(\x05R\x03try\x12\x16\n" +
@@ -1983,7 +2018,9 @@ const file_flow_proto_rawDesc = "" +
 	"\x05order\x18\v \x01(\x03R\x05order\x12\x14\n" +
 	"\x05error\x18\f \x01(\fR\x05error\x12)\n" +
 	"\x05value\x18\r \x01(\v2\x13.ddq.workflow.ValueR\x05value\x12\x16\n" +
-	"\x06marked\x18\x0e \x01(\bR\x06marked\"\x9a\x02\n" +
+	"\x06marked\x18\x0e \x01(\bR\x06marked\x12\x1c\n" +
+	"\tsuspended\x18\x0f \x01(\bR\tsuspended\x12-\n" +
+	"\ajournal\x18\x10 \x01(\v2\x13.ddq.workflow.ValueR\ajournal\"\x9a\x02\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -2038,11 +2075,13 @@ const file_flow_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x128\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x18.ddq.workflow.DefinitionR\n" +
-	"definition\"k\n" +
+	"definition\"\x9f\x01\n" +
 	"\x06Growth\x12(\n" +
 	"\x05steps\x18\x01 \x03(\v2\x12.ddq.workflow.StepR\x05steps\x12\x12\n" +
 	"\x04skip\x18\x02 \x03(\tR\x04skip\x12\x19\n" +
-	"\x05again\x18\x03 \x01(\fH\x00R\x05again\x88\x01\x01B\b\n" +
+	"\x05again\x18\x03 \x01(\fH\x00R\x05again\x88\x01\x01\x12\x18\n" +
+	"\asuspend\x18\x04 \x01(\bR\asuspend\x12\x18\n" +
+	"\ajournal\x18\x05 \x01(\fR\ajournalB\b\n" +
 	"\x06_again\"\xea\x01\n" +
 	"\x04Sent\x12,\n" +
 	"\x06signal\x18\x01 \x01(\v2\x14.ddq.workflow.SignalR\x06signal\x12)\n" +
@@ -2122,25 +2161,26 @@ var file_flow_proto_depIdxs = []int32{
 	6,  // 9: ddq.workflow.Kept.value:type_name -> ddq.workflow.Value
 	8,  // 10: ddq.workflow.Page.units:type_name -> ddq.workflow.Unit
 	6,  // 11: ddq.workflow.Unit.value:type_name -> ddq.workflow.Value
-	11, // 12: ddq.workflow.Definition.steps:type_name -> ddq.workflow.Step
-	10, // 13: ddq.workflow.Definition.labels:type_name -> ddq.workflow.Label
-	12, // 14: ddq.workflow.Step.after:type_name -> ddq.workflow.After
-	13, // 15: ddq.workflow.Step.task:type_name -> ddq.workflow.Template
-	14, // 16: ddq.workflow.Step.wait:type_name -> ddq.workflow.Wait
-	15, // 17: ddq.workflow.Step.child:type_name -> ddq.workflow.Child
-	13, // 18: ddq.workflow.Step.undo:type_name -> ddq.workflow.Template
-	9,  // 19: ddq.workflow.Child.definition:type_name -> ddq.workflow.Definition
-	11, // 20: ddq.workflow.Growth.steps:type_name -> ddq.workflow.Step
-	19, // 21: ddq.workflow.Sent.signal:type_name -> ddq.workflow.Signal
-	20, // 22: ddq.workflow.Sent.ended:type_name -> ddq.workflow.Ended
-	2,  // 23: ddq.workflow.Sent.parent:type_name -> ddq.workflow.Parent
-	18, // 24: ddq.workflow.Sent.begin:type_name -> ddq.workflow.Beginning
-	1,  // 25: ddq.workflow.Beginning.run:type_name -> ddq.workflow.Run
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	6,  // 12: ddq.workflow.Unit.journal:type_name -> ddq.workflow.Value
+	11, // 13: ddq.workflow.Definition.steps:type_name -> ddq.workflow.Step
+	10, // 14: ddq.workflow.Definition.labels:type_name -> ddq.workflow.Label
+	12, // 15: ddq.workflow.Step.after:type_name -> ddq.workflow.After
+	13, // 16: ddq.workflow.Step.task:type_name -> ddq.workflow.Template
+	14, // 17: ddq.workflow.Step.wait:type_name -> ddq.workflow.Wait
+	15, // 18: ddq.workflow.Step.child:type_name -> ddq.workflow.Child
+	13, // 19: ddq.workflow.Step.undo:type_name -> ddq.workflow.Template
+	9,  // 20: ddq.workflow.Child.definition:type_name -> ddq.workflow.Definition
+	11, // 21: ddq.workflow.Growth.steps:type_name -> ddq.workflow.Step
+	19, // 22: ddq.workflow.Sent.signal:type_name -> ddq.workflow.Signal
+	20, // 23: ddq.workflow.Sent.ended:type_name -> ddq.workflow.Ended
+	2,  // 24: ddq.workflow.Sent.parent:type_name -> ddq.workflow.Parent
+	18, // 25: ddq.workflow.Sent.begin:type_name -> ddq.workflow.Beginning
+	1,  // 26: ddq.workflow.Beginning.run:type_name -> ddq.workflow.Run
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_flow_proto_init() }

@@ -54,12 +54,28 @@ func (g *Growth) CheckGrowth() *refusal.Error {
 	if g.Again != nil && len(*g.Again) > MaxResult {
 		return refusal.New(refusal.BadGraph, "grow.again", "grow.again has %d bytes; at most %d are allowed", len(*g.Again), MaxResult)
 	}
+	if err := g.checkSuspend(); err != nil {
+		return err
+	}
 	for i, name := range g.Skip {
 		if name == "" || len(name) > MaxStepName {
 			return refusal.New(refusal.BadGraph, fmt.Sprintf("grow.skip[%d]", i), "the name of a step has 1 to %d characters", MaxStepName)
 		}
 	}
 	return checkSteps("grow.", g.Steps, 1)
+}
+
+// checkSuspend refuses to suspend a step that would wait for nothing, or that ends.
+func (g *Growth) checkSuspend() *refusal.Error {
+	switch {
+	case !g.Suspend:
+		return nil
+	case len(g.Steps) == 0:
+		return refusal.New(refusal.BadGraph, "grow.suspend", "grow.suspend needs grow.steps to wait for")
+	case g.Again != nil:
+		return refusal.New(refusal.BadGraph, "grow.again", "grow.again is for the ack that ends its step; grow.suspend does not")
+	}
+	return nil
 }
 
 // checkSteps checks steps that wait for nothing but each other.

@@ -58,7 +58,7 @@ func (b *wireSlab) deliveries(ds []Handed, now time.Time) []*ddqv1.Delivery {
 		s.delivery.Task = &s.task
 		s.delivery.HoldToken = d.Token
 		s.delivery.HoldMs = d.left(now).Milliseconds() // rounded down: never longer than it is
-		s.delivery.Journal = wire.PutJournal(d.Task.Journal)
+		s.delivery.Journal = wire.PutJournal(d.Task.Remembered())
 		b.out[i] = &s.delivery
 	}
 	return b.out

@@ -192,7 +192,7 @@ func ReadGrowth(w *ddqv1.Growth) (*graph.Growth, *problem.Error) {
 	if e != nil {
 		return nil, e
 	}
-	g := &graph.Growth{Steps: steps, Skip: w.GetSkip()}
+	g := &graph.Growth{Steps: steps, Skip: w.GetSkip(), Suspend: w.GetSuspend()}
 	if w.Again != nil {
 		again := append([]byte{}, w.Again...)
 		g.Again = &again

@@ -38,6 +38,7 @@ var (
 		workflow.WhyDead: ddqv1.StepReason_STEP_REASON_DEAD, workflow.WhyExpired: ddqv1.StepReason_STEP_REASON_EXPIRED,
 		workflow.WhyDeleted: ddqv1.StepReason_STEP_REASON_DELETED, workflow.WhyChild: ddqv1.StepReason_STEP_REASON_CHILD,
 		workflow.WhyRefused: ddqv1.StepReason_STEP_REASON_REFUSED, workflow.WhySkipped: ddqv1.StepReason_STEP_REASON_SKIPPED,
+		workflow.WhySuspended: ddqv1.StepReason_STEP_REASON_SUSPENDED,
 	}
 	kindToWire = [...]ddqv1.StepKind{
 		graph.KindTask: ddqv1.StepKind_STEP_KIND_TASK, graph.KindWait: ddqv1.StepKind_STEP_KIND_WAIT, graph.KindChild: ddqv1.StepKind_STEP_KIND_CHILD,

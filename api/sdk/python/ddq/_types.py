@@ -931,6 +931,10 @@ class Growth(TypedDict, total=False):
     # At most 1,000. They are called "parent.name", wait for each other and for nothing else,
     # and begin when the step that is acked is done.
     steps: List[Step]
+    # The step is not done: it is suspended until steps, and all that it grew before, have ended, and
+    # then goes on in another task of the same try. That has its journal, and what they returned among
+    # its inputs. Needs steps, and not again.
+    suspend: bool
 
 
 # Idempotency gives a task a key that one task of the topic has at a time.
@@ -2009,6 +2013,8 @@ class StepCounts(TypedDict, total=False):
 class StepInput(TypedDict, total=False):
     # From 1; 0: the step has no copies.
     copy: int
+    # Why it failed, of one that did: the beginning of its last error, or another reason. Of inputs only.
+    error: str
     # Base64.
     result: str
     # Of the result, also when that was left out.
@@ -2041,6 +2047,7 @@ StepReason = Literal[
     "STEP_REASON_CHILD",
     "STEP_REASON_REFUSED",
     "STEP_REASON_SKIPPED",
+    "STEP_REASON_SUSPENDED",
 ]
 
 

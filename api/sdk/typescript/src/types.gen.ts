@@ -1058,6 +1058,12 @@ export interface Growth {
    * and begin when the step that is acked is done.
    */
   steps?: Step[];
+  /**
+   * The step is not done: it is suspended until steps, and all that it grew before, have ended, and
+   * then goes on in another task of the same try. That has its journal, and what they returned among
+   * its inputs. Needs steps, and not again.
+   */
+  suspend?: boolean;
 }
 
 /** Idempotency gives a task a key that one task of the topic has at a time. */
@@ -2215,6 +2221,8 @@ export interface StepCounts {
 export interface StepInput {
   /** From 1; 0: the step has no copies. */
   copy?: number;
+  /** Why it failed, of one that did: the beginning of its last error, or another reason. Of inputs only. */
+  error?: string;
   /** Base64. */
   result?: string;
   /**
@@ -2246,7 +2254,8 @@ export type StepReason =
   | "STEP_REASON_DELETED"
   | "STEP_REASON_CHILD"
   | "STEP_REASON_REFUSED"
-  | "STEP_REASON_SKIPPED";
+  | "STEP_REASON_SKIPPED"
+  | "STEP_REASON_SUSPENDED";
 
 export type StepState =
   | "STEP_STATE_UNSPECIFIED"
