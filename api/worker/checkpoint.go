@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,6 +36,20 @@ func (h *held) checkpoint(ctx context.Context, name string, value []byte) error 
 			return fmt.Errorf("checkpoint %q: %w: %w", name, context.Cause(ctx), err)
 		}
 	}
+}
+
+// stepResult implements checkpointer.
+func (h *held) stepResult(ctx context.Context, step string) ([]byte, error) {
+	of := h.task.Step
+	r := &ddqv1.GetStepResultsRequest{Topic: cmp.Or(of.WorkflowTopic, h.sub.topic), Id: of.Workflow, Step: step}
+	got, err := h.sub.flows.GetStepResults(ctx, r)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("result of %q: %w", step, err)
+	case len(got.GetResults()) == 0:
+		return nil, nil
+	}
+	return got.GetResults()[0].GetResult(), nil
 }
 
 // reasonOf is the reason that a server gives for an error, empty for none.

@@ -32,7 +32,8 @@
 // effect and before the ack, has its task delivered again. A handler whose
 // effects must happen once records Task.ID, or uses Task.HoldToken as a
 // fencing token, where the effect is made. One of several parts gives each a name and calls
-// Task.Once: later attempts get what it returned, and do not repeat it.
+// Task.Once: later attempts get what it returned, and do not repeat it. The handler of a step of a
+// workflow may wait for other tasks, and for signals, in the middle: Task.Call and Task.Await.
 //
 // # Connections
 //

@@ -16,8 +16,8 @@ const (
 	MaxGrowBytes = 1 << 20 // of all of it
 )
 
-// errNoStep is of a task that has no workflow to add to.
-var errNoStep = errors.New("the task is no step of a workflow")
+// ErrNoStep is of a task that has no workflow to add to, or to wait in.
+var ErrNoStep = errors.New("the task is no step of a workflow")
 
 // Grow adds steps to the workflow that the task is a step of, with the ack, or not at all. They are
 // called "parent.name", may wait for each other and for nothing else, and begin when the task is
@@ -26,21 +26,27 @@ var errNoStep = errors.New("the task is no step of a workflow")
 // attempt. It fails for a task that is no step, and for more than MaxGrow steps or MaxGrowBytes
 // together. It is the handler's to call, before it returns, from one goroutine at a time.
 func (t Task) Grow(steps ...client.Step) error {
+	more, err := t.wireSteps(steps)
+	if err != nil {
+		return err
+	}
+	return t.GrowWire(&ddqv1.Growth{Steps: more})
+}
+
+// wireSteps are steps as they are sent, with payloads as the codec makes them.
+func (t Task) wireSteps(steps []client.Step) (more []*ddqv1.Step, err error) {
 	if t.ending != nil {
-		var err error
 		if steps, err = client.EncodedSteps(t.ending.ctx, t.ending.codec, t.Topic, steps); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	more := &ddqv1.Growth{Steps: make([]*ddqv1.Step, len(steps))}
+	more = make([]*ddqv1.Step, len(steps))
 	for i := range steps {
-		step, err := steps[i].Wire()
-		if err != nil {
-			return err
+		if more[i], err = steps[i].Wire(); err != nil {
+			return nil, err
 		}
-		more.Steps[i] = step
 	}
-	return t.GrowWire(more)
+	return more, nil
 }
 
 // Skip leaves steps of the workflow out, with the ack, if they are not made yet. Otherwise it is
@@ -53,11 +59,12 @@ func (t Task) Again(input []byte) error {
 	return t.GrowWire(&ddqv1.Growth{Again: append([]byte{}, input...)})
 }
 
-// GrowWire is Grow, Skip and Again in the form of the wire, such as of what a command wrote.
+// GrowWire is Grow, Skip and Again in the form of the wire, such as of what a command wrote. That may
+// suspend the step, as Call does.
 func (t Task) GrowWire(more *ddqv1.Growth) error {
 	switch {
 	case t.Step == nil:
-		return errNoStep
+		return ErrNoStep
 	case t.ending == nil:
 		return nil
 	}
@@ -76,6 +83,7 @@ func (t Task) GrowWire(more *ddqv1.Growth) error {
 	if more != nil && more.Again != nil {
 		all.Again = more.Again
 	}
+	all.Suspend = all.Suspend || more.GetSuspend()
 	t.ending.grow, t.ending.grown = all, bytes
 	return nil
 }

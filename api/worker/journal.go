@@ -16,8 +16,14 @@ const (
 	MaxValue = 256 << 10 // bytes of what it returned
 )
 
-// ErrNameUsed is of a name that Once, Sleep or Checkpoint was given before in the same attempt.
-var ErrNameUsed = errors.New("name is used twice in one attempt")
+// What is wrong with names.
+var (
+	// ErrNameUsed is of a name that Once, Sleep, Checkpoint, Call or Await was given before in the
+	// same attempt.
+	ErrNameUsed = errors.New("name is used twice in one attempt")
+	// ErrBadName is of one that is empty, too long, or of other characters than are allowed.
+	ErrBadName = errors.New("bad name")
+)
 
 // journal is what names of a task returned, in this attempt and those before. The zero value
 // is empty.
@@ -27,11 +33,14 @@ type journal struct {
 	mu       sync.Mutex
 	returned map[string][]byte // nil: nothing; guarded by mu
 	used     map[string]bool   // in this attempt; nil: none; guarded by mu
+	steps    map[string]bool   // names of steps that Call and Await use in it; nil: none; guarded by mu
 }
 
 // checkpointer has the server keep what a name returned.
 type checkpointer interface {
 	checkpoint(ctx context.Context, name string, value []byte) error
+	// stepResult reads what a step of the task's workflow returned.
+	stepResult(ctx context.Context, step string) ([]byte, error)
 }
 
 // fill makes j the journal of a delivery, and returns how many bytes it has.
@@ -51,7 +60,7 @@ func (j *journal) fill(at checkpointer, entries []*ddqv1.JournalEntry) (bytes in
 // use takes a name for this attempt, and returns what it returned in one before.
 func (j *journal) use(name string) (value []byte, known bool, err error) {
 	if name == "" || len(name) > MaxName || !utf8.ValidString(name) {
-		return nil, false, fmt.Errorf("name %.200q has %d bytes; it must be UTF-8 of 1 to %d", name, len(name), MaxName)
+		return nil, false, fmt.Errorf("%w: %.200q has %d bytes; it must be UTF-8 of 1 to %d", ErrBadName, name, len(name), MaxName)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -64,6 +73,22 @@ func (j *journal) use(name string) (value []byte, known bool, err error) {
 	j.used[name] = true
 	value, known = j.returned[name]
 	return value, known, nil
+}
+
+// take takes names of steps for this attempt: a Call may be for one that an Await is for.
+func (j *journal) take(steps []string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.steps == nil {
+		j.steps = make(map[string]bool, len(steps))
+	}
+	for _, name := range steps {
+		if j.steps[name] {
+			return fmt.Errorf("%w: step %q", ErrNameUsed, name)
+		}
+		j.steps[name] = true
+	}
+	return nil
 }
 
 // free lets a name be used again that has returned nothing.
@@ -96,5 +121,5 @@ func (j *journal) keep(ctx context.Context, name string, value []byte) error {
 func (j *journal) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.returned, j.used = nil, nil
+	j.returned, j.used, j.steps = nil, nil, nil
 }

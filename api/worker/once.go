@@ -17,14 +17,15 @@ import (
 // thousands are for batches, or for tasks of their own. A handler may be changed while tasks are
 // under way: a name that is new is called, and one that is gone is ignored.
 func (t Task) Once(ctx context.Context, name string, f func(ctx context.Context) ([]byte, error)) ([]byte, error) {
+	within := context.WithValue(ctx, insideOnce{}, name)
 	if t.journal == nil {
-		return f(ctx)
+		return f(within)
 	}
 	value, known, err := t.journal.use(name)
 	if err != nil || known {
 		return value, err
 	}
-	if value, err = f(ctx); err != nil {
+	if value, err = f(within); err != nil {
 		t.journal.free(name)
 		return nil, err
 	}
@@ -33,6 +34,9 @@ func (t Task) Once(ctx context.Context, name string, f func(ctx context.Context)
 	}
 	return value, nil
 }
+
+// insideOnce is in the contexts of functions that Once calls.
+type insideOnce struct{}
 
 // Sleep lets d pass, from when it was first called under the name. Until then it returns an error
 // for the handler to return: the task is given back, due again after d, and the attempt is not

@@ -49,6 +49,7 @@ type verdict struct {
 	delay     *time.Duration // nil leaves it to the backoff
 	permanent bool
 	release   bool
+	suspend   *ddqv1.Growth // it is an ack, with this; nil: it is none
 }
 
 func (v *verdict) Error() string { return v.err.Error() }

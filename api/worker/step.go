@@ -36,6 +36,7 @@ type Input struct {
 	State  client.StepState
 	Result []byte // nil when Step.InputsCut
 	Size   int64  // of the result, also when that was left out
+	Error  string // why it failed, of one that did: the beginning of its last error, or another reason
 }
 
 // stepOf is nil of a task that is no step.
@@ -50,7 +51,7 @@ func stepOf(t *ddqv1.Task) *Step {
 		InputsCut: t.GetInputsCut(),
 	}
 	for _, in := range t.GetInputs() {
-		step.Inputs = append(step.Inputs, Input{Step: in.GetStep(), Copy: int(in.GetCopy()), State: client.StepState(in.GetState()), Result: in.GetResult(), Size: in.GetSize()})
+		step.Inputs = append(step.Inputs, Input{Step: in.GetStep(), Copy: int(in.GetCopy()), State: client.StepState(in.GetState()), Result: in.GetResult(), Size: in.GetSize(), Error: in.GetError()})
 	}
 	return step
 }
@@ -81,7 +82,8 @@ var errNoHandler = errors.New("no handler for the step")
 type Steps map[string]HandlerFunc
 
 // Handle calls the handler of t's step. A step that grew is called "parent.name": without a handler
-// of its own it is handled as the last part of its name says.
+// of its own it is handled as the last part of its name says, and then, for the tasks of a Call, as that
+// says without the numbers behind it: "page-2-1" as "page-2", or as "page".
 func (s Steps) Handle(ctx context.Context, t Task) error {
 	for _, name := range t.Step.names() {
 		if h := s[name]; h != nil {
@@ -108,5 +110,15 @@ func (s *Step) names() []string {
 	if s.Undo {
 		suffix = " undo"
 	}
-	return []string{s.Name + suffix, s.Name[strings.LastIndexByte(s.Name, '.')+1:] + suffix}
+	last := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+	names := []string{s.Name + suffix, last + suffix}
+	for last != s.Name {
+		at := strings.LastIndexByte(last, '-')
+		if at <= 0 || !isNumber(last[at+1:]) {
+			break
+		}
+		last = last[:at]
+		names = append(names, last+suffix)
+	}
+	return names
 }

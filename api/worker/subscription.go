@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -22,6 +24,7 @@ import (
 type subscription struct {
 	speakers
 	rpc    ddqv1.DelayQueueServiceClient // for checkpoints
+	flows  ddqv1.WorkflowServiceClient   // for results that were left out
 	queue  chan<- *held                  // to the handlers; has room for all that may be in flight
 	events *events
 	armed  chan struct{} // the sweeper has to look at its next wake-up
@@ -215,7 +218,8 @@ func (s *subscription) admit(l *link, h *held) {
 // finish records the outcome of h's handler, unless its hold is lost.
 func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	var nack *ddqv1.Nack
-	if err != nil {
+	suspend := GrowthOf(err)
+	if err != nil && suspend == nil {
 		nack = nackOf(ctx, err)
 	}
 	var now time.Time
@@ -227,6 +231,9 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	s.inFlight--
 	if s.adaptive != nil {
 		s.adaptive.onFinished(now, now.Sub(h.begun), int(s.waiting.Load()))
+	}
+	if suspend != nil && h.stage.Load() == running {
+		h.ending = ending{grow: suspend, grown: proto.Size(suspend)}
 	}
 	if h.end(running, nack) {
 		s.unlive(h)

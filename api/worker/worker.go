@@ -51,7 +51,7 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 	rpc := ddqv1.NewDelayQueueServiceClient(conn)
 	for _, topic := range topics {
 		sub := newSubscription(own, topic, w.pool.queue, &w.events)
-		sub.rpc = rpc
+		sub.rpc, sub.flows = rpc, ddqv1.NewWorkflowServiceClient(conn)
 		w.topics = append(w.topics, &topicWorker{
 			sub:    sub,
 			rpc:    rpc,

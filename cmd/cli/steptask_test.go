@@ -43,3 +43,35 @@ steps:
 		t.Errorf("watch: %s%s", got.out, got.err)
 	}
 }
+
+// TestStepsThatWaitSayForWhat has a command suspend its step, and looks at it.
+func TestStepsThatWaitSayForWhat(t *testing.T) {
+	ddq := onMemory(t)
+	file := filepath.Join(t.TempDir(), "order.yaml")
+	if err := os.WriteFile(file, []byte("topic: orders\nsteps:\n  - name: order\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ddq(exitOK, "workflow", "submit", "-f", file, "--id", "order-17")
+	const asks = `{"grow":{"suspend":true,"steps":[{"name":"approve","wait":{"signal":"approve","timeout":"24h"},"ignore_failure":true}]}}`
+	ddq(exitOK, "work", "--topic", "orders", "--count", "1", "--exec", "echo '"+asks+"' >&3")
+	var got outcome
+	for began := time.Now(); !strings.Contains(got.out, "suspended") && time.Since(began) < time.Minute; { // its end is told by parcel
+		got = ddq(exitOK, "workflow", "steps", "order-17")
+	}
+	for _, want := range []string{"suspended: order.approve", "waits for signal approve"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("no %q in\n%s", want, got.out)
+		}
+	}
+	if got := ddq(exitOK, "workflow", "get", "order-17", "--graph"); !strings.Contains(got.out, "2 made") || !strings.Contains(got.out, "order.approve") {
+		t.Errorf("get: %s", got.out)
+	}
+	ddq(exitOK, "workflow", "signal", "order-17", "approve", "--payload", "by ada")
+	ddq(exitOK, "work", "--topic", "orders", "--count", "1", "--result", "--exec", "echo shipped")
+	if got := ddq(exitOK, "workflow", "watch", "order-17"); !strings.Contains(got.out+got.err, "done") {
+		t.Errorf("watch: %s%s", got.out, got.err)
+	}
+	if got := ddq(exitOK, "workflow", "results", "order-17", "order.approve"); !strings.Contains(got.out, "by ada") {
+		t.Errorf("results: %s", got.out)
+	}
+}
