@@ -27,6 +27,9 @@ func (p *transition) suspend(unit int, e Ended) {
 // is to be asked to end does not go on.
 func (p *settling) goOn(i int) {
 	n := &p.w.of().steps[i]
+	if len(n.grew) == 0 {
+		return
+	}
 	for unit := n.first; unit < n.first+n.units; unit++ {
 		u := &p.w.Units[unit]
 		switch {
