@@ -162,6 +162,20 @@ func TestAChildOfATopicThatIsNotThere(t *testing.T) {
 	})
 }
 
+// A child that is sent again, as what made its step was undone by a failover and made anew, is there.
+func TestAChildIsSentAgain(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		p := r.parent("audit", "w")
+		for range 2 {
+			r.sends(p.begin)
+			r.rounds(func() {})
+		}
+		if at := p.in("audit"); len(at) != 1 || len(r.inbox(r.ID)) != 0 || r.left() != 0 {
+			r.Errorf("it is in %v, the workflow is told %+v, %d parcels are left", at, r.inbox(r.ID), r.left())
+		}
+	})
+}
+
 // The id of another workflow is not taken.
 func TestAChildTakesNobodysID(t *testing.T) {
 	inBubble(t, func(r *rig) {

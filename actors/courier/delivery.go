@@ -172,6 +172,8 @@ func (d *delivery) begin(ctx context.Context, one *item) error {
 		return err
 	case raised:
 		d.out.Told = append(d.out.Told, fleet.Committed{Shard: d.to, Commit: c, Stamp: done.stamp})
+	case done.Cell.ID == c.Puts[0].ID && workflow.Brought(done.Cell, one.parcel):
+		d.pass(1)
 	case done.Cell.ID == c.Puts[0].ID:
 		return d.reject(ctx, 0, "ID_CONFLICT: another workflow has the id")
 	}

@@ -65,6 +65,14 @@ func Arrived(p *store.Parcel, now store.Millis) (c store.Commit, err error) {
 	return c, err
 }
 
+// Brought reports whether a cell is the child that a parcel brings. A failover of the store where the
+// parcel was sent from may have undone that it arrived.
+func Brought(c store.Cell, p *store.Parcel) bool {
+	var there cell.Workflow
+	var m cell.Sent
+	return there.UnmarshalVT(c.Body) == nil && m.UnmarshalVT(p.Body) == nil && m.Begin != nil && there.Life == m.Begin.Life
+}
+
 // parcel is an order as it lies in the in-box, or goes to another topic from a workflow.
 func (o *Order) parcel(from string) (store.Parcel, error) {
 	m, to := &cell.Sent{Order: int32(o.What), Number: o.Number}, CellID(o.ID)
