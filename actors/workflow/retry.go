@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ddq-io/ddq/actors/workflow/refusal"
@@ -105,8 +106,8 @@ func (p *retrying) retryFrom(name string) *refusal.Error {
 		e.Field = "from"
 		return e
 	}
-	behind := p.behind(i)
-	for at := range behind {
+	behind := slices.Sorted(maps.Keys(p.behind(i)))
+	for _, at := range behind {
 		n := &p.w.of().steps[at]
 		for unit := n.first; unit < n.first+n.units; unit++ {
 			if p.w.Units[unit].State == UnitMade {
@@ -114,7 +115,7 @@ func (p *retrying) retryFrom(name string) *refusal.Error {
 			}
 		}
 	}
-	for at := range behind {
+	for _, at := range behind {
 		n := &p.w.of().steps[at]
 		for unit := n.first; unit < n.first+n.units; unit++ {
 			if p.w.Units[unit].State != UnitWaiting {
