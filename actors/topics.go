@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
@@ -57,12 +58,16 @@ func (s *Topics) Opened(name string) (t *Topic, open bool) {
 	return ref.(*Topic), true
 }
 
-// Each calls do for each open topic, in no order.
+// Each calls do for each open topic, in the order of their names.
 func (s *Topics) Each(do func(*Topic)) {
-	s.opened.Range(func(_, ref any) bool {
-		do(ref.(*Topic))
+	all := make(map[string]*Topic)
+	s.opened.Range(func(name, ref any) bool {
+		all[name.(string)] = ref.(*Topic)
 		return true
 	})
+	for _, ref := range ordered.All(all, cmp.Compare) {
+		do(ref)
+	}
 }
 
 // broadcast tells every topic of a change that the runtime knows already.
