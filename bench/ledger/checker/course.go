@@ -62,24 +62,17 @@ func (c *course) sort() {
 	slices.SortFunc(c.tasks, func(a, b *story) int { return cmp.Or(cmp.Compare(a.begin(), b.begin()), cmp.Compare(a.id, b.id)) })
 }
 
-// courseOf is the course of the workflow that made a task of a topic. A child that went to another topic
-// is known by its steps, where its root is: what its id has behind them says nothing here.
+// courseOf is the course that made a task: of a child in another topic, the one of its step where its root is.
 func (h *History) courseOf(m *ledger.Making, topic string) *course {
-	id, topic := m.Workflow, cmp.Or(m.Topic, topic)
-	root, below, isChild := strings.Cut(id, "/")
-	if at := h.workflows[topic+"/"+root]; !isChild || at != nil && len(at.submits) > 0 {
-		return h.course(topic, id)
-	}
+	topic = cmp.Or(m.Topic, topic)
+	root, step, isChild := strings.Cut(m.Workflow, "/")
 	for _, c := range h.workflows {
-		if c.id == root && len(c.submits) > 0 {
-			for step := range strings.SplitSeq(below, "/") {
-				name, _, _ := strings.Cut(step, ":")
-				root += "/" + name
-			}
-			return h.course(c.topic, root)
+		if isChild && c.id == root && c.topic != topic && len(c.submits) > 0 {
+			name, _, _ := strings.Cut(step, ":")
+			return h.course(c.topic, root+"/"+name)
 		}
 	}
-	return h.course(topic, id)
+	return h.course(topic, m.Workflow)
 }
 
 // graph is the graph of a workflow, nil when nobody submitted it. That of a child is in its

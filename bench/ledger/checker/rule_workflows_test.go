@@ -128,7 +128,6 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 		}, verdict.Stranded},
 		{"a step of a child in another topic before the one that the child waits for was acked", func(p *tape) {
 			p.submitted(ledger.Workflow{Steps: []ledger.Step{{Name: "a"}, {Name: "c", Topic: "away", After: []ledger.Condition{{Step: "a"}}, Child: &ledger.Workflow{Steps: []ledger.Step{{Name: "x"}}}}}})
-			p.put(ledger.Event{Kind: ledger.Topic, Topic: "away", HoldMS: 1000})
 			p.stepBegun(10, "a", ledger.Making{Step: "a"})
 			m := ledger.Making{Workflow: "w/c:4xg9xgm", Step: "x", Try: 1, Starts: 1}
 			p.at(12).put(ledger.Event{Kind: ledger.Delivered, Topic: "away", Task: "x", Making: &m, Attempt: 1, Token: "x", HoldMS: 1000, Sum: "x", Due: epoch + 12})
