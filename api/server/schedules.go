@@ -22,6 +22,10 @@ type scheduleServer struct {
 }
 
 func (s *scheduleServer) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
+	return putSchedule(ctx, s.service.Schedules, r)
+}
+
+func putSchedule(ctx context.Context, cases *schedules.Schedules, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
 	if err := guard.AllowPut(ctx, r.GetSchedule().GetTopic()); err != nil {
 		return nil, err
 	}
@@ -34,7 +38,7 @@ func (s *scheduleServer) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRe
 	if e != nil {
 		return nil, e
 	}
-	put, err := s.service.Schedules.Put(ctx, n, r.IfVersion)
+	put, err := cases.Put(ctx, n, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +50,9 @@ func (s *scheduleServer) PutSchedules(ctx context.Context, r *ddqv1.PutSchedules
 		return nil, wire.Invalid("BATCH_SIZE", "schedules", "has %d; 1 to %d are allowed", n, schedules.MaxPuts)
 	}
 	out := &ddqv1.PutSchedulesResponse{Results: make([]*ddqv1.PutScheduleResult, len(r.GetSchedules()))}
-	schedules.Spread(len(out.Results), func(i int) string { return r.GetSchedules()[i].GetSchedule().GetName() }, func(i int) {
-		put, err := s.PutSchedule(ctx, r.GetSchedules()[i])
+	name := func(i int) string { return r.GetSchedules()[i].GetSchedule().GetName() }
+	schedules.Spread(s.service.Schedules, len(out.Results), name, func(cases *schedules.Schedules, i int) {
+		put, err := putSchedule(ctx, cases, r.GetSchedules()[i])
 		out.Results[i] = &ddqv1.PutScheduleResult{Result: &ddqv1.PutScheduleResult_Put{Put: put}}
 		if err != nil {
 			out.Results[i].Result = &ddqv1.PutScheduleResult_Error{Error: status.Item(s.log, status.Classify(err))}

@@ -29,7 +29,7 @@ type Schedules struct {
 	tasks     Tasks
 	audiences Audiences
 	forecasts Forecasts
-	quota     quota.Quota
+	quota     *quota.Quota
 }
 
 // Topics are those to look in: one by name, or all where it is empty.
@@ -82,7 +82,7 @@ func New(node *actors.Node, topics Topics, tasks Tasks, audiences Audiences, for
 	return &Schedules{
 		node: node, cells: node.Cells(), calendars: calendarCells{node, node.Cells()}, limits: &node.Config().Limits,
 		topics: topics, tasks: tasks, audiences: audiences, forecasts: forecasts,
-		quota: quota.Quota{Share: quotaShare},
+		quota: &quota.Quota{Share: quotaShare},
 	}
 }
 
