@@ -120,7 +120,7 @@ func (s *audienceShow) play(ctx context.Context, line *audienceLine) error {
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, time.Until(begin)); err != nil {
+	if err := testbed.Pause(ctx, time.Until(begin)); err != nil {
 		return err
 	}
 	return s.follow(ctx, begin, line)
@@ -216,7 +216,7 @@ func (s *audienceShow) follow(ctx context.Context, begin time.Time, line *audien
 		if time.Now().After(until) {
 			return fmt.Errorf("the run has not ended: %+v", s.run)
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := testbed.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -237,7 +237,7 @@ func (s *audienceShow) look(ctx context.Context, line *audienceLine) error {
 }
 
 func (s *audienceShow) kill(ctx context.Context, at time.Time) error {
-	if err := pause(ctx, time.Until(at)); err != nil {
+	if err := testbed.Pause(ctx, time.Until(at)); err != nil {
 		return err
 	}
 	_, err := s.server.Restart(ctx, func() { fmt.Fprintln(s.Log, "audience: the server is killed and started again") })
@@ -280,7 +280,7 @@ func (s *audienceShow) change(ctx context.Context, r *rand.Rand) error {
 	c := change{kind: kind, asked: time.Now()}
 	err := s.make(ctx, kind, i)
 	for s.Kill && err != nil && ctx.Err() == nil {
-		_ = pause(ctx, 100*time.Millisecond)
+		_ = testbed.Pause(ctx, 100*time.Millisecond)
 		err = s.make(ctx, kind, i)
 	}
 	c.answered = time.Now()

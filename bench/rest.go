@@ -110,7 +110,7 @@ func (o *restOptions) run(ctx context.Context) (line *restLine, err error) {
 	if err := o.fill(ctx, addr); err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, o.Settle); err != nil {
+	if err := testbed.Pause(ctx, o.Settle); err != nil {
 		return nil, err
 	}
 	return o.measure(ctx, servers, disk)
@@ -188,7 +188,7 @@ func (o *restOptions) fillTopic(ctx context.Context, c *client.Client, topic str
 // measure waits for the window to pass.
 func (o *restOptions) measure(ctx context.Context, servers, disk []*box.Process) (*restLine, error) {
 	begun, server, store := time.Now(), box.CPU(servers), box.CPU(disk)
-	if err := pause(ctx, o.For); err != nil {
+	if err := testbed.Pause(ctx, o.For); err != nil {
 		return nil, err
 	}
 	for _, p := range append(append([]*box.Process{}, servers...), disk...) {
@@ -205,15 +205,3 @@ func (o *restOptions) measure(ctx context.Context, servers, disk []*box.Process)
 }
 
 func (l *restLine) write(w io.Writer) error { return json.NewEncoder(w).Encode(l) }
-
-// pause waits for d, or the end of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

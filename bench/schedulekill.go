@@ -48,13 +48,13 @@ func (o *scheduleOptions) killed(ctx context.Context, line *scheduleLine) (err e
 // struck has a server killed in the middle of a time, and measures what everybody uses over it.
 func (s *scheduleShow) struck(ctx context.Context, line *scheduleLine, d time.Duration) error {
 	end, before := time.Now().Add(d), s.usage()
-	if err := pause(ctx, d/2); err != nil {
+	if err := testbed.Pause(ctx, d/2); err != nil {
 		return err
 	}
 	if err := s.strike(); err != nil {
 		return fmt.Errorf("kill: %w", err)
 	}
-	if err := pause(ctx, time.Until(end)); err != nil {
+	if err := testbed.Pause(ctx, time.Until(end)); err != nil {
 		return err
 	}
 	used := s.usage().Minus(before)

@@ -94,7 +94,7 @@ func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
 		return err
 	}
 	line.Schedules, line.Standing = s.Standing, s.standing
-	if err := pause(ctx, s.Settle); err != nil {
+	if err := testbed.Pause(ctx, s.Settle); err != nil {
 		return err
 	}
 	after, err := weigh(ctx)
@@ -125,7 +125,7 @@ func (s *scheduleShow) stand(ctx context.Context) (perSecond float64, err error)
 func (s *scheduleShow) window(ctx context.Context, line *scheduleLine, d time.Duration) error {
 	servers := []*box.Process{s.server.Process}
 	begun, server, store := time.Now(), box.CPU(servers), box.CPU(s.disk)
-	if err := pause(ctx, d); err != nil {
+	if err := testbed.Pause(ctx, d); err != nil {
 		return err
 	}
 	took := time.Since(begun).Seconds()
@@ -164,7 +164,7 @@ func (s *scheduleShow) each(ctx context.Context, part string, line *scheduleLine
 	if late := time.Since(begin); late > 0 {
 		fmt.Fprintf(s.Log, "schedules %s: put %v after the first were to run\n", part, late)
 	}
-	if err := pause(ctx, time.Until(begin)); err != nil {
+	if err := testbed.Pause(ctx, time.Until(begin)); err != nil {
 		return err
 	}
 	watch := s.window
@@ -191,7 +191,7 @@ func (s *scheduleShow) herd(ctx context.Context, line *scheduleLine) (err error)
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, time.Until(at)); err != nil {
+	if err := testbed.Pause(ctx, time.Until(at)); err != nil {
 		return err
 	}
 	err = s.settle(ctx, partHerd, s.Herd, books, line)
@@ -236,7 +236,7 @@ func (s *scheduleShow) settle(ctx context.Context, topic string, occurrences int
 		if line.Unexplained = max(0, occurrences-came-skipped); line.Unexplained == 0 || time.Now().After(deadline) {
 			break
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := testbed.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}

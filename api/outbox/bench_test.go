@@ -59,7 +59,7 @@ func BenchmarkPromptness(b *testing.B) {
 			if err := outbox.Install(b.Context(), from); err != nil {
 				b.Fatal(err)
 			}
-			seen := &storedAt{Enqueuer: ddqtest.Client(b, ddqtest.Start(b, ddq), client.Config{}), at: make(map[string]time.Time)}
+			seen := newStoredAt(ddqtest.Client(b, ddqtest.Start(b, ddq), client.Config{}))
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
 			done := make(chan error, 1)
@@ -68,14 +68,10 @@ func BenchmarkPromptness(b *testing.B) {
 			if _, err := from.transact(b.Context(), nil, numbered("t", -1, 0)...); err != nil {
 				b.Fatal(err)
 			}
-			for seen.count() < 1 { // the relay reads
-				time.Sleep(time.Millisecond)
-			}
+			seen.wait(1) // the relay reads
 			b.ResetTimer()
 			committed := commitAll(b, from, b.N)
-			for seen.count() < b.N+1 {
-				time.Sleep(time.Millisecond)
-			}
+			seen.wait(b.N + 1)
 			b.StopTimer()
 			took := seen.since(committed)
 			b.ReportMetric(took[len(took)/2].Seconds()*1e3, "p50-ms")
@@ -123,8 +119,15 @@ func commitAll(b *testing.B, to base, n int) map[string]time.Time {
 type storedAt struct {
 	outbox.Enqueuer
 
-	mu sync.Mutex
-	at map[string]time.Time // guarded by mu
+	mu   sync.Mutex
+	more sync.Cond            // of mu: more tasks are stored
+	at   map[string]time.Time // guarded by mu
+}
+
+func newStoredAt(to outbox.Enqueuer) *storedAt {
+	s := &storedAt{Enqueuer: to, at: make(map[string]time.Time)}
+	s.more.L = &s.mu
+	return s
 }
 
 func (s *storedAt) EnqueueBatch(ctx context.Context, tasks []client.Task) ([]client.Result, error) {
@@ -137,13 +140,17 @@ func (s *storedAt) EnqueueBatch(ctx context.Context, tasks []client.Task) ([]cli
 			s.at[string(tasks[i].Payload)] = now
 		}
 	}
+	s.more.Broadcast()
 	return results, err
 }
 
-func (s *storedAt) count() int {
+// wait waits until n tasks are stored.
+func (s *storedAt) wait(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.at)
+	for len(s.at) < n {
+		s.more.Wait()
+	}
 }
 
 // since is how long after its commit was answered each was stored, sorted; 0 of those that were

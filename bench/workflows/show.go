@@ -167,7 +167,7 @@ func (s *flowShape) pace(ctx context.Context, begun time.Time, i int) error {
 	if s.rate == 0 {
 		return nil
 	}
-	return pause(ctx, time.Until(begun.Add(time.Duration(i*s.tasks)*time.Second/time.Duration(s.rate))))
+	return testbed.Pause(ctx, time.Until(begun.Add(time.Duration(i*s.tasks)*time.Second/time.Duration(s.rate))))
 }
 
 // count counts the workflows that have not ended, or are not there.
@@ -185,20 +185,8 @@ func (s *show) count(ctx context.Context, shape *flowShape, line *flowLine) erro
 		if line.NeverEnded == 0 || time.Now().After(deadline) {
 			return nil
 		}
-		if err := pause(ctx, time.Second/4); err != nil {
+		if err := testbed.Pause(ctx, time.Second/4); err != nil {
 			return err
 		}
-	}
-}
-
-// pause waits for d, or the end of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

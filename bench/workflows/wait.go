@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/result"
+	"github.com/ddq-io/ddq/bench/testbed"
 )
 
 const (
@@ -66,7 +67,7 @@ type weight struct {
 // weight weighs both, once the server has rested. A store that keeps everything over a restart is
 // weighed behind one, when its logs are what they are in any case.
 func (s *show) weight(ctx context.Context) (w weight, err error) {
-	if err := pause(ctx, s.Settle); err != nil {
+	if err := testbed.Pause(ctx, s.Settle); err != nil {
 		return w, err
 	}
 	server := s.fleet[0]
@@ -83,7 +84,7 @@ func (s *show) weight(ctx context.Context) (w weight, err error) {
 	if _, err := s.client.Server(ctx); err != nil { // repeated until it is connected
 		return w, err
 	}
-	if err := pause(ctx, s.Settle); err != nil {
+	if err := testbed.Pause(ctx, s.Settle); err != nil {
 		return w, err
 	}
 	w.fresh = box.RSS([]*box.Process{server.Process})
