@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -13,12 +14,36 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// checkpoint implements checkpointer. It is said again while the server cannot take it, until ctx ends: a
-// name is kept once, however often that is said.
+// checkpoint is what a name of a held task returned, on its way to the server.
+type checkpoint struct {
+	h    *held
+	wire *ddqv1.Checkpoint
+	kept chan bool // whether a stream's server says that it is; has room for the one answer
+}
+
+// checkpoint implements checkpointer. It goes with what else a stream has to say, and by a call of
+// its own when that does not go well.
 func (h *held) checkpoint(ctx context.Context, name string, value []byte) error {
-	r := &ddqv1.CheckpointRequest{Topic: h.sub.topic, Checkpoint: &ddqv1.Checkpoint{
-		TaskId: h.ack.GetTaskId(), HoldToken: h.ack.GetHoldToken(), Name: name, Value: value,
+	c := &checkpoint{h: h, kept: make(chan bool, 1), wire: &ddqv1.Checkpoint{
+		// The frame may still be written when ctx ends, and the value is the handler's again.
+		TaskId: h.ack.GetTaskId(), HoldToken: h.ack.GetHoldToken(), Name: name, Value: bytes.Clone(value),
 	}}
+	if h.sub.sayCheckpoint(c) {
+		select {
+		case kept := <-c.kept:
+			if kept {
+				return nil
+			}
+		case <-ctx.Done():
+		}
+	}
+	return h.callCheckpoint(ctx, c.wire)
+}
+
+// callCheckpoint has the server keep c. It is said again while the server cannot take it, until ctx
+// ends: a name is kept once, however often that is said.
+func (h *held) callCheckpoint(ctx context.Context, c *ddqv1.Checkpoint) error {
+	name, r := c.GetName(), &ddqv1.CheckpointRequest{Topic: h.sub.topic, Checkpoint: c}
 	pauses := reconnects()
 	for {
 		_, err := h.sub.rpc.Checkpoint(ctx, r)

@@ -52,6 +52,7 @@ type fakeServer struct {
 
 	mu     sync.Mutex
 	opened int           // guarded by mu
+	called int           // with a checkpoint of its own; guarded by mu
 	now    []*fakeStream // that are open; guarded by mu
 }
 
@@ -144,6 +145,9 @@ func (f *fakeServer) Checkpoint(_ context.Context, r *ddqv1.CheckpointRequest) (
 	if f.checkpoint == nil || r.GetTopic() != "mail" {
 		return nil, status.Errorf(codes.Unimplemented, "topic %q", r.GetTopic())
 	}
+	f.mu.Lock()
+	f.called++
+	f.mu.Unlock()
 	return f.checkpoint(r.GetCheckpoint())
 }
 
@@ -157,10 +161,11 @@ func (st *fakeStream) read(limit int) error {
 			return nil
 		}
 		st.take(r, limit)
-		if len(r.GetAcks())+len(r.GetNacks())+len(r.GetExtends()) == 0 {
+		if len(r.GetAcks())+len(r.GetNacks())+len(r.GetExtends())+len(r.GetCheckpoints()) == 0 {
 			continue
 		}
 		answer := accept(r)
+		answer.Results = append(answer.Results, st.f.keep(r.GetCheckpoints())...)
 		if st.f.results != nil {
 			answer = st.f.results(st, r)
 		}
@@ -171,6 +176,19 @@ func (st *fakeStream) read(limit int) error {
 			return err
 		}
 	}
+}
+
+// keep answers the checkpoints of a frame.
+func (f *fakeServer) keep(checkpoints []*ddqv1.Checkpoint) (results []*ddqv1.SettleResult) {
+	for _, c := range checkpoints {
+		kept, err := f.checkpoint(c)
+		r := &ddqv1.SettleResult{TaskId: c.GetTaskId(), HoldToken: c.GetHoldToken(), Name: c.GetName(), Already: kept.GetAlready()}
+		if err != nil {
+			r.Error = &ddqv1.Error{Code: int32(status.Code(err)), Message: err.Error(), Reason: reasonOf(err)}
+		}
+		results = append(results, r)
+	}
+	return results
 }
 
 // accept is the answer that all went well.

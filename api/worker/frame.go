@@ -8,11 +8,12 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// frame is what one frame to a server settled and extended.
+// frame is what one frame to a server settled, extended and had it keep.
 type frame struct {
 	link     *link // that it went out on
 	settled  []*held
 	extended []*held
+	kept     []*checkpoint
 	sent     time.Time // not later than it left
 }
 
@@ -31,11 +32,12 @@ func (s *speakers) take(l *link, r *ddqv1.SubscribeRequest) (ok bool, pause time
 		return false, pause
 	}
 	r.Credit, r.Sequence = nil, 0
-	r.Acks, r.Nacks, r.Extends = r.Acks[:0], r.Nacks[:0], r.Extends[:0]
+	r.Acks, r.Nacks, r.Extends, r.Checkpoints = r.Acks[:0], r.Nacks[:0], r.Extends[:0], r.Checkpoints[:0]
 	f := &frame{link: l, sent: time.Now()}
 	f.takeSettled(r)
 	f.takeExtends(r, s.cfg.VisibilityTimeout)
-	if len(f.settled)+len(f.extended) > 0 {
+	f.takeCheckpoints(r)
+	if len(f.settled)+len(f.extended)+len(f.kept) > 0 {
 		s.sequence++
 		r.Sequence, l.spoke = s.sequence, f.sent
 		s.unanswered[s.sequence] = f
@@ -97,6 +99,45 @@ func (f *frame) takeExtends(r *ddqv1.SubscribeRequest, visibility time.Duration)
 	l.extend = nil
 }
 
+// takeCheckpoints moves as many values into the frame as it takes; mu is held.
+func (f *frame) takeCheckpoints(r *ddqv1.SubscribeRequest) {
+	l, bytes := f.link, 0
+	for len(l.journal) > 0 && len(f.kept) < frameSettles {
+		c := l.journal[0]
+		if bytes += len(c.wire.Value); bytes > frameResults && len(f.kept) > 0 {
+			return
+		}
+		l.journal = l.journal[1:]
+		r.Checkpoints = append(r.Checkpoints, c.wire)
+		f.kept = append(f.kept, c)
+	}
+	l.journal = nil
+}
+
+// answerCheckpoints passes on which values are kept. Where one of a task is not, a call for each of
+// the task's is to hear why.
+func (f *frame) answerCheckpoints(m *ddqv1.Settled) {
+	if len(f.kept) == 0 {
+		return
+	}
+	refused := make(map[string]bool) // by token
+	for _, r := range m.GetResults() {
+		if r.GetName() != "" && r.GetError() != nil {
+			refused[string(r.GetHoldToken())] = true
+		}
+	}
+	for _, c := range f.kept {
+		c.kept <- !refused[string(c.wire.HoldToken)]
+	}
+}
+
+// unheard has calls made for what a stream that ended was to carry.
+func unheard(checkpoints []*checkpoint) {
+	for _, c := range checkpoints {
+		c.kept <- false
+	}
+}
+
 // answered takes the server's answer to a frame of l.
 func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 	now := time.Now()
@@ -115,7 +156,9 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 	if len(m.GetResults()) > 0 {
 		results = make(map[string]*ddqv1.SettleResult, len(m.GetResults()))
 		for _, r := range m.GetResults() {
-			results[string(r.GetHoldToken())] = r
+			if r.GetName() == "" {
+				results[string(r.GetHoldToken())] = r
+			}
 		}
 	}
 	var done [Released + 1]int
@@ -124,6 +167,7 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 			done[kind]++
 		}
 	}
+	f.answerCheckpoints(m)
 	extended := 0
 	for _, h := range f.extended {
 		if s.extended(h, results[string(h.ack.HoldToken)], f.sent, now) {

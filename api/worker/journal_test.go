@@ -224,6 +224,61 @@ func TestCheckpointIsSaidAgainUntilItIsKept(t *testing.T) {
 	})
 }
 
+func TestCheckpointsGoTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const tasks = 50
+		var begun sync.WaitGroup
+		begun.Add(tasks)
+		var n notebook
+		x := start(t, &fakeServer{checkpoint: n.checkpoint}, Config{Concurrency: tasks}, HandlerFunc(func(ctx context.Context, task Task) error {
+			begun.Done()
+			begun.Wait()
+			return task.Checkpoint(ctx, "of "+task.ID, make([]byte, MaxValue/16))
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		for i := range tasks {
+			st.deliver(fmt.Sprint(i))
+		}
+		time.Sleep(time.Minute)
+		_, _, acked, _, _ := st.books()
+		if len(acked) != tasks || len(n.journal()) != tasks || x.called != 0 {
+			t.Errorf("%d tasks ended, %d values are kept, %d calls", len(acked), len(n.journal()), x.called)
+		}
+		if st.frames > tasks {
+			t.Errorf("%d frames for as many acks and checkpoints of %d tasks", st.frames, tasks)
+		}
+	})
+}
+
+func TestACheckpointOutlivesItsStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notebook
+		f := &fakeServer{checkpoint: n.checkpoint}
+		f.results = func(st *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+			if len(r.GetCheckpoints()) == 0 {
+				return accept(r)
+			}
+			st.end <- status.Error(codes.Unavailable, "gone") // what it kept, nobody hears
+			return nil
+		}
+		var failed error
+		x := start(t, f, Config{}, HandlerFunc(func(ctx context.Context, task Task) error {
+			failed = task.Checkpoint(ctx, "n", []byte("v"))
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("a")
+		again := <-x.streams
+		time.Sleep(time.Minute)
+		_, _, acked, _, _ := again.books()
+		if failed != nil || len(acked) != 1 || n.called() != 2 || len(n.journal()) != 1 {
+			t.Errorf("error %v, %d acks, said %d times, %d values", failed, len(acked), n.called(), len(n.journal()))
+		}
+	})
+}
+
 func TestALostHoldKeepsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost, err := status.New(codes.FailedPrecondition, "lost").WithDetails(&errdetails.ErrorInfo{Reason: "HOLD_LOST", Domain: "ddq"})
@@ -231,7 +286,7 @@ func TestALostHoldKeepsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		full := status.Error(codes.ResourceExhausted, "full")
-		n := &notebook{fail: func(call int) error { return []error{lost.Err(), full}[call-1] }}
+		n := &notebook{fail: func(call int) error { return []error{lost.Err(), full}[(call-1)/2] }} // on the stream, and by a call
 		attempts(t, n, 1, func(ctx context.Context, task Task) error {
 			if err := task.Checkpoint(ctx, "a", nil); !errors.Is(err, ErrHoldLost) {
 				t.Errorf("a stale attempt gets %v", err)

@@ -10,9 +10,10 @@ type link struct {
 	// Guarded by subscription.mu.
 	credit
 	pace
-	attached bool    // it speaks for the subscription
-	settle   []*held // outcomes to send
-	extend   []*held // holds to ask more of
+	attached bool          // it speaks for the subscription
+	settle   []*held       // outcomes to send
+	extend   []*held       // holds to ask more of
+	journal  []*checkpoint // to send
 }
 
 // poke leaves a sign on c, which has room for one.

@@ -34,8 +34,9 @@ func (s *subscription) leave(l *link) bool {
 	s.links, s.credits = slices.Delete(s.links, i, i+1), slices.Delete(s.credits, i, i+1)
 	l.attached, l.draining = false, true
 	l.void()
+	unheard(l.journal)
 	rest := l.settle
-	l.settle, l.extend = nil, nil
+	l.settle, l.extend, l.journal = nil, nil, nil
 	for _, h := range rest {
 		s.say(h)
 	}
@@ -54,6 +55,7 @@ func (s *subscription) reclaim(l *link) {
 			continue
 		}
 		delete(s.unanswered, sequence)
+		unheard(f.kept)
 		for _, h := range f.settled {
 			h.repeated = true
 			s.say(h)
@@ -84,7 +86,7 @@ func (s *subscription) confirm() {
 func (s *subscription) spent(l *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !l.draining || len(l.settle) > 0 || !s.allAnswered(l) {
+	if !l.draining || len(l.settle)+len(l.journal) > 0 || !s.allAnswered(l) {
 		return false
 	}
 	mine := func(h *held) bool { return h.via == l }

@@ -13,7 +13,7 @@ import (
 // of f is returned, and nothing is kept: the name may be used again. Otherwise a name is used once in
 // an attempt, else ErrNameUsed. An attempt that no longer holds the task keeps nothing, ErrHoldLost.
 //
-// Calls of one handler may run beside each other. A name costs a call to the server; loops of
+// Calls of one handler may run beside each other. A name costs a round trip to the server; loops of
 // thousands are for batches, or for tasks of their own. A handler may be changed while tasks are
 // under way: a name that is new is called, and one that is gone is ignored.
 func (t Task) Once(ctx context.Context, name string, f func(ctx context.Context) ([]byte, error)) ([]byte, error) {

@@ -72,6 +72,19 @@ func (s *speakers) takeUnsaid() []*held {
 	return rest
 }
 
+// sayCheckpoint sends c where its task came from; false means that nobody speaks there.
+func (s *speakers) sayCheckpoint(c *checkpoint) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := c.h.via
+	if !l.attached {
+		return false
+	}
+	l.journal = append(l.journal, c)
+	s.stirUp(l)
+	return true
+}
+
 // ask asks for more of h's hold, if anybody can; mu is held. Where the question
 // before it found no answer, another is asked.
 func (s *speakers) ask(h *held) {
@@ -91,12 +104,12 @@ func (s *speakers) heardOut(l *link) bool {
 	return s.allAnswered(l)
 }
 
-// allAnswered reports whether all outcomes were answered that were sent on l, on
+// allAnswered reports whether all outcomes and checkpoints were answered that were sent on l, on
 // any session when l is nil; mu is held. Extends do not count: nothing depends on
 // them any more.
 func (s *speakers) allAnswered(l *link) bool {
 	for _, f := range s.unanswered {
-		if len(f.settled) > 0 && (l == nil || f.link == l) {
+		if len(f.settled)+len(f.kept) > 0 && (l == nil || f.link == l) {
 			return false
 		}
 	}
@@ -136,5 +149,5 @@ func (s *speakers) stirUp(l *link) {
 // last; mu is held. It cannot when the server is about to run out of credit: then tasks would
 // wait with it.
 func (s *speakers) patient(l *link) bool {
-	return l.pace.patient(len(l.settle)) && len(l.extend) == 0 && !s.stopping && !l.draining && !s.short(&l.credit)
+	return l.pace.patient(len(l.settle)) && len(l.extend)+len(l.journal) == 0 && !s.stopping && !l.draining && !s.short(&l.credit)
 }

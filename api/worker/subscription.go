@@ -23,7 +23,7 @@ import (
 //     server accepts it
 type subscription struct {
 	speakers
-	rpc    ddqv1.DelayQueueServiceClient // for checkpoints
+	rpc    ddqv1.DelayQueueServiceClient // for checkpoints that no stream carries
 	flows  ddqv1.WorkflowServiceClient   // for results that were left out
 	queue  chan<- *held                  // to the handlers; has room for all that may be in flight
 	events *events
