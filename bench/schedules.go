@@ -45,7 +45,8 @@ type scheduleLine struct {
 	PutPerS     float64 `json:"put_per_s"`
 	StoreBytes  float64 `json:"store_bytes_per_schedule,omitempty"`
 	ServerBytes float64 `json:"server_bytes_per_schedule,omitempty"`
-	ServerCPU   float64 `json:"server_cpu_percent"` // of one core, over the window
+	FreshBytes  float64 `json:"fresh_server_bytes_per_schedule,omitempty"` // once the server has been started again
+	ServerCPU   float64 `json:"server_cpu_percent"`                        // of one core, over the window
 	StoreCPU    float64 `json:"store_cpu_percent"`
 
 	Runs        int                  `json:"runs"`       // that came

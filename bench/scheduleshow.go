@@ -81,29 +81,32 @@ func (s *scheduleShow) putAll(ctx context.Context, n int, of func(i int) client.
 
 // idle puts schedules that have nothing to do before next year, and weighs them.
 func (s *scheduleShow) idle(ctx context.Context, line *scheduleLine) error {
-	weigh := s.server.StoreBytes()
-	if weigh == nil {
-		weigh = func(context.Context) (int64, error) { return 0, nil }
-	}
-	before, err := weigh(ctx)
+	before, err := s.weigh(ctx)
 	if err != nil {
 		return err
 	}
-	memory := box.RSS([]*box.Process{s.server.Process})
 	if line.PutPerS, err = s.stand(ctx); err != nil {
 		return err
 	}
 	line.Schedules, line.Standing = s.Standing, s.standing
-	if err := testbed.Pause(ctx, s.Settle); err != nil {
-		return err
-	}
-	after, err := weigh(ctx)
+	after, err := s.weigh(ctx)
 	if err != nil {
 		return err
 	}
-	line.StoreBytes = result.Round(float64(after-before)/float64(s.Standing), 1)
-	line.ServerBytes = result.Round(float64(box.RSS([]*box.Process{s.server.Process})-memory)/float64(s.Standing), 1)
+	n := float64(s.Standing)
+	line.StoreBytes = result.Round(float64(after.Store-before.Store)/n, 1)
+	line.ServerBytes = result.Round(float64(after.Server-before.Server)/n, 1)
+	line.FreshBytes = result.Round(float64(after.Fresh-before.Fresh)/n, 1)
 	return s.window(ctx, line, s.For)
+}
+
+// weigh weighs the store and the server, and connects to it again.
+func (s *scheduleShow) weigh(ctx context.Context) (w testbed.Weight, err error) {
+	if w, err = s.server.Weigh(ctx, s.Settle); err != nil {
+		return w, err
+	}
+	_, err = s.client.Server(ctx) // repeated until it is connected
+	return w, err
 }
 
 // stand puts the schedules that do nothing before a day of next year, evenly over that, and returns

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/bench/box"
 	"github.com/ddq-io/ddq/bench/result"
 	"github.com/ddq-io/ddq/bench/testbed"
 )
@@ -51,44 +50,18 @@ func (s *show) weigh(ctx context.Context) (*flowLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	line.StoreBytes = result.Round(float64(after.store-before.store)/n, 1)
-	line.ServerBytes = result.Round(float64(after.server-before.server)/n, 1)
-	line.FreshBytes = result.Round(float64(after.fresh-before.fresh)/n, 1)
+	line.StoreBytes = result.Round(float64(after.Store-before.Store)/n, 1)
+	line.ServerBytes = result.Round(float64(after.Server-before.Server)/n, 1)
+	line.FreshBytes = result.Round(float64(after.Fresh-before.Fresh)/n, 1)
 	return line, s.signal(ctx, &shape, books, line)
 }
 
-// weight is what a store has, and what its server occupies, in bytes.
-type weight struct {
-	store  int64 // 0 where it cannot be told
-	server int64
-	fresh  int64 // once it has been started again; 0 on a store that forgets everything then
-}
-
-// weight weighs both, once the server has rested. A store that keeps everything over a restart is
-// weighed behind one, when its logs are what they are in any case.
-func (s *show) weight(ctx context.Context) (w weight, err error) {
-	if err := testbed.Pause(ctx, s.Settle); err != nil {
+// weight weighs the store and the only server, and connects to it again.
+func (s *show) weight(ctx context.Context) (w testbed.Weight, err error) {
+	if w, err = s.fleet[0].Weigh(ctx, s.Settle); err != nil {
 		return w, err
 	}
-	server := s.fleet[0]
-	w.server = box.RSS([]*box.Process{server.Process})
-	if s.Store == "memory" {
-		return w, nil
-	}
-	if _, err := server.Restart(ctx, func() {}); err != nil {
-		return w, err
-	}
-	if err := server.WaitReady(ctx); err != nil {
-		return w, err
-	}
-	if _, err := s.client.Server(ctx); err != nil { // repeated until it is connected
-		return w, err
-	}
-	if err := testbed.Pause(ctx, s.Settle); err != nil {
-		return w, err
-	}
-	w.fresh = box.RSS([]*box.Process{server.Process})
-	w.store, err = server.StoreBytes()(ctx)
+	_, err = s.client.Server(ctx) // repeated until it is connected
 	return w, err
 }
 
