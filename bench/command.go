@@ -62,6 +62,7 @@ func workloadCommand(name, short string) *cobra.Command {
 	f.StringVar(&o.Store, "store", "embedded", "embedded, memory, redis or redis-everysec, redis-always (a redis-server of its own), or the redis:// URL of a running one")
 	f.StringVar(&o.Addr, "addr", "", "drive the ddq at this address instead of starting one")
 	f.StringSliceVar(&o.Policies, "policies", nil, "policies that every task uses: all, or some of "+strings.Join(policyWords, ", ")+", or "+policyWatch+"; limits are never in the way")
+	f.StringVar(&o.API, "api", apiGRPC, "how producers call: grpc, or rest, in which a batch is an import")
 	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")
 	return cmd
 }

@@ -36,6 +36,13 @@ func TestWorkloadsOnRealServer(t *testing.T) {
 				}
 			}
 		}},
+		{"throughput by REST", []string{"throughput", "--tasks", "3000", "--api", "rest"}, func(t *testing.T, lines []result.Line) {
+			for _, l := range lines {
+				if l.EndToEndPerS <= 0 || !strings.Contains(l.Settings, "REST") {
+					t.Errorf("%s: %v a second with %s", l.Mode, l.EndToEndPerS, l.Settings)
+				}
+			}
+		}},
 		{"lateness on redis", []string{"lateness", "--store", "redis-everysec", "--tasks", "500", "--for", "1s"}, func(t *testing.T, lines []result.Line) {
 			if l := lines[0]; l.Store != "redis-everysec" || l.LateMS.Max <= 0 || l.LateMS.P50 > l.LateMS.P99 {
 				t.Errorf("got %+v on %s", l.LateMS, l.Store)

@@ -41,6 +41,10 @@ func (l *lab) setUp(ctx context.Context) (err error) {
 	if l.driver, err = l.system.Dial(ctx, l.inst.Target); err != nil {
 		return fmt.Errorf("%s: %w", l.system.Name, err)
 	}
+	if l.o.API == apiREST {
+		_, topic, _ := splitTarget(l.inst.Target)
+		l.driver = newHTTPDriver(l.driver, l.inst.HTTPAddr, topic, l.o.Producers)
+	}
 	l.host, err = startWorker(l.box, l.o, l.system.Name, l.inst.Target)
 	return err
 }

@@ -35,6 +35,8 @@ type Options struct {
 	Backlog int
 	// Mode picks how producers call: batch, single or both.
 	Mode string
+	// API is how producers of ddq call: grpc, or rest, in which a batch is an import; empty is grpc.
+	API string
 	// Producers is how many callers make single calls at a time.
 	Producers int
 	// Concurrency is how many handlers run at a time.
@@ -67,6 +69,10 @@ func (o Options) Validate() error {
 	switch {
 	case o.Mode != "batch" && o.Mode != "single" && o.Mode != "both":
 		return fmt.Errorf("--mode is %q, want batch, single or both", o.Mode)
+	case o.API != "" && o.API != apiGRPC && o.API != apiREST:
+		return fmt.Errorf("--api is %q, want %s or %s", o.API, apiGRPC, apiREST)
+	case o.API == apiREST && (o.Addr != "" || len(o.Policies) > 0):
+		return errors.New("--api rest goes with a server of the bench's own, and with tasks without policies")
 	case o.Tasks < 0 || o.Tasks > math.MaxInt32:
 		return errors.New("--tasks must be between 0 and 2147483647")
 	case o.Producers < 1 || o.Producers > 10_000:

@@ -35,7 +35,7 @@ func openDDQ(ctx context.Context, o Options, b *box.Box) (*Instance, error) {
 		return nil, err
 	}
 	inst := &Instance{Store: s.Store, Settings: s.Settings, Disk: s.Disk}
-	inst.Target, inst.Addr = o.policies.target(s.GRPCAddr, topic), s.GRPCAddr
+	inst.Target, inst.Addr, inst.HTTPAddr = o.policies.target(s.GRPCAddr, topic), s.GRPCAddr, s.HTTPAddr
 	inst.Server = []*box.Process{s.Process}
 	inst.StoreBytes = s.StoreBytes()
 	inst.Restart = s.Restart
@@ -58,6 +58,9 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, o Opti
 	}
 	inst.Version = server.Version
 	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, %s", inst.Settings, workersOf(o)), ", ")
+	if o.API == apiREST {
+		inst.Settings += ", producers call by REST"
+	}
 	if p := o.policies; len(p) > 0 {
 		inst.Settings += ", tasks use " + strings.Join(p, ", ")
 	}

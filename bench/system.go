@@ -68,6 +68,7 @@ type System struct {
 type Instance struct {
 	Target   string // what Dial needs
 	Addr     string // of a ddq
+	HTTPAddr string // of a ddq that the bench started
 	Store    string // names the store and its durability, as in a result.Line
 	Version  string
 	Settings string // what was set apart from the system's defaults
