@@ -16,6 +16,24 @@ import (
 // Extension is how the files of a ledger end.
 const Extension = ".ledger"
 
+// ReadAll reads the events of each client that left a file in dir.
+func ReadAll(dir string) ([][]Event, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+Extension))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no *%s file in %s", Extension, dir)
+	}
+	files := make([][]Event, len(paths))
+	for i, path := range paths {
+		if files[i], err = ReadFile(path); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return files, nil
+}
+
 // ReadFile reads the events of one client. A client that was killed, or a machine
 // that stopped, may have left half a line at the end, which did not happen.
 func ReadFile(path string) ([]Event, error) {

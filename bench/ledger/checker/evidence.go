@@ -78,12 +78,12 @@ const forgotten = 2 * time.Second
 func (h *History) excused(r *Rules) (all []excuse) {
 	for _, f := range h.faults {
 		for _, a := range r.Allowances {
-			if f.name == a.Fault {
-				all = append(all, excuse{f.from - a.Before.Nanoseconds(), f.to, false})
+			if f.Name == a.Fault {
+				all = append(all, excuse{f.From - a.Before.Nanoseconds(), f.To, false})
 			}
 		}
-		if slices.Contains(r.TokensLost, f.name) {
-			all = append(all, excuse{f.from - forgotten.Nanoseconds(), f.to, true})
+		if slices.Contains(r.TokensLost, f.Name) {
+			all = append(all, excuse{f.From - forgotten.Nanoseconds(), f.To, true})
 		}
 	}
 	return all

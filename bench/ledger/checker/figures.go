@@ -52,10 +52,7 @@ func count(v *verdict.Verdict, s *story) {
 
 // times are those of the run that its phases are made of.
 func (h *History) times() *verdict.Run {
-	r := &verdict.Run{From: h.from, To: h.to}
-	for _, f := range h.faults {
-		r.Faults = append(r.Faults, verdict.Fault{Name: f.name, From: f.from, To: f.to})
-	}
+	r := &verdict.Run{From: h.from, To: h.to, Faults: h.faults}
 	for _, s := range h.stories {
 		if o := s.stored(); o != nil && !s.made() {
 			r.Stored = append(r.Stored, verdict.Moment{Wanted: o.Mono, Got: o.to})

@@ -2,12 +2,11 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/clock"
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
 // History is everything that the clients of a run wrote down.
@@ -32,7 +31,7 @@ type History struct {
 	logs      map[string][]*ledger.Event // of topics: what they had in the end
 	watches   map[string][]*ledger.Event // by their names
 	died      map[string]bool            // tasks, by topic and id, that are dead as the logs end
-	faults    []span
+	faults    []verdict.Fault            // on the monotonic clock
 	clock     clock.Clock
 	from      int64 // mono of the first event
 	to        int64 // of the last
@@ -41,20 +40,9 @@ type History struct {
 
 // Read reads every ledger in dir.
 func Read(dir string) (*History, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+ledger.Extension))
+	files, err := ledger.ReadAll(dir)
 	if err != nil {
 		return nil, err
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("no *%s file in %s", ledger.Extension, dir)
-	}
-	var files [][]ledger.Event
-	for _, path := range paths {
-		events, err := ledger.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		files = append(files, events)
 	}
 	return New(files), nil
 }
@@ -95,7 +83,7 @@ func New(files [][]ledger.Event) *History {
 	for _, w := range h.watches {
 		slices.SortStableFunc(w, func(a, b *ledger.Event) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
-	slices.SortFunc(h.faults, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(h.faults, func(a, b verdict.Fault) int { return cmp.Compare(a.From, b.From) })
 	h.clock.Ready()
 	return h
 }
@@ -115,7 +103,7 @@ func (h *History) add(events []ledger.Event) {
 		case ledger.Topic:
 			h.holds[e.Topic], h.topics[e.Topic] = e.HoldMS, e
 		case ledger.Fault:
-			h.faults = append(h.faults, span{e.Fault, e.Mono, never})
+			h.faults = append(h.faults, verdict.Fault{Name: e.Fault, From: e.Mono, To: never})
 		case ledger.Healed:
 			h.heal(e)
 		case ledger.Audited:

@@ -71,8 +71,8 @@ func placed(a *audience) {
 // in trouble, or when its shards went to another node after that.
 func (a *audience) mayBeGivenBack(ms int64) bool {
 	from, to := a.clock.Bounds(ms)
-	return slices.ContainsFunc(a.faults, func(f span) bool {
-		return f.from <= to && (f.to == never || f.to+verdict.Settling.Nanoseconds() >= from)
+	return slices.ContainsFunc(a.faults, func(f verdict.Fault) bool {
+		return f.From <= to && (f.To == never || f.To+verdict.Settling.Nanoseconds() >= from)
 	})
 }
 

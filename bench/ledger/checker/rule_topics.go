@@ -50,11 +50,11 @@ func paused(ev *evidence, topic string, pause *op, later []*op) {
 	}
 	from := pause.to + effective.Nanoseconds()
 	for _, f := range ev.faults {
-		if f.from < from && f.to > pause.Mono {
-			if f.to == never {
+		if f.From < from && f.To > pause.Mono {
+			if f.To == never {
 				return
 			}
-			from = max(from, f.to+effective.Nanoseconds())
+			from = max(from, f.To+effective.Nanoseconds())
 		}
 	}
 	to := int64(never)

@@ -53,7 +53,7 @@ func (s *schedule) doubt(at int64, why string) string {
 			return "and nobody had paused it"
 		}
 	case skipRefused:
-		if !slices.ContainsFunc(s.faults, func(f span) bool { return f.from < by && f.to > from }) {
+		if !slices.ContainsFunc(s.faults, func(f verdict.Fault) bool { return f.From < by && f.To > from }) {
 			return "and nothing was wrong"
 		}
 	default:
@@ -136,11 +136,11 @@ func (s *schedule) mayBePaused(from, to int64) bool {
 func (s *schedule) decidedBefore(due, by int64) bool {
 	end := due + quick
 	for _, f := range s.faults {
-		if f.from < end && f.to > due {
-			if f.to == never {
+		if f.From < end && f.To > due {
+			if f.To == never {
 				return false
 			}
-			end = max(end, f.to+effective.Nanoseconds()+quick)
+			end = max(end, f.To+effective.Nanoseconds()+quick)
 		}
 	}
 	return end < by

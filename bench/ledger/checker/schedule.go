@@ -237,11 +237,11 @@ func (s *schedule) heardBy(run *story) int64 {
 	by := over
 	for _, f := range s.faults {
 		switch {
-		case f.from > over || f.to != never && f.to+effective.Nanoseconds() < over:
-		case f.to == never:
+		case f.From > over || f.To != never && f.To+effective.Nanoseconds() < over:
+		case f.To == never:
 			return never
 		default:
-			by = max(by, f.to+effective.Nanoseconds())
+			by = max(by, f.To+effective.Nanoseconds())
 		}
 	}
 	return by
