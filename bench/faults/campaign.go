@@ -201,6 +201,8 @@ func (c *campaign) complete() (err error) {
 		return errors.New("--crowd must be between 1 and 100000")
 	case c.Recipients < 1 || c.Recipients > 100_000:
 		return errors.New("--recipients must be between 1 and 100000")
+	case c.Workflows < 0 || c.Workflows > 10_000:
+		return errors.New("--workflows must be between 0 and 10000")
 	case c.Work <= 0:
 		return errors.New("--work must be above 0")
 	}

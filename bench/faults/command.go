@@ -43,6 +43,7 @@ faults and what each may cost.`,
 	f.Float64Var(&c.Rate, "rate", 300, "tasks a second")
 	f.DurationVar(&c.Work, "work", 5*time.Millisecond, "the most that an ordinary task takes a worker")
 	f.IntVar(&c.Crowd, "crowd", 5000, "schedules that have an occurrence at one second, in rounds of midnight")
+	f.IntVar(&c.Workflows, "workflows", 52, "workflows of all shapes in each round; four times as many in those of kill-all-each-second")
 	f.BoolVar(&c.UndoneWorkflows, "undone-workflows", false, "play workflows also in rounds whose fault may undo what was answered")
 	f.BoolVar(&c.Reshard, "reshard", true, "give the topics of schedules, audiences and workflows other shards in the middle of a round")
 	f.IntVar(&c.Recipients, "recipients", plan.AudienceSize, "of the audience, each of whom gets a task every two seconds")

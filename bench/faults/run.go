@@ -25,6 +25,8 @@ type Options struct {
 	Rate  float64       // tasks a second
 	Work  time.Duration // the most that an ordinary handler takes
 	Crowd int           // schedules that have one occurrence at the same second, in rounds of midnight
+	// Workflows is how many a round has, of all shapes; four times as many where they are what it is about.
+	Workflows int
 	// UndoneWorkflows plays workflows also where the fault may undo what was answered. What such
 	// rounds tell of them is not all explained yet.
 	UndoneWorkflows bool
@@ -52,7 +54,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 			system: stand.Config{Store: o.Store, Nodes: max(o.Nodes, f.Nodes), Network: f.Network},
 			mix:    plan.UsualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
 			concurrency: 32, work: o.Work, maxRetries: 4, shards: 8,
-			schedules: 60, recipients: o.Recipients, workflows: 48, crowd: o.Crowd, reshard: o.Reshard,
+			schedules: 60, recipients: o.Recipients, workflows: o.Workflows, crowd: o.Crowd, reshard: o.Reshard,
 		},
 	}
 	if len(f.Allow) > 0 && !o.UndoneWorkflows {

@@ -65,7 +65,7 @@ func (r *round) push(ctx context.Context, c *client.Client, w *client.WorkflowSt
 			_, err := c.ResumeWorkflow(ctx, plan.Flowed, w.ID, "")
 			return err
 		})
-	case w.Name == plan.Signalled || w.Name == plan.Either:
+	case w.Name == plan.Signalled || w.Name == plan.Either || w.Name == plan.Calling:
 		do(ledger.Event{Op: ledger.Signal, Signal: "go"}, func() error {
 			return c.SignalWorkflow(ctx, plan.Flowed, w.ID, client.Signal{Name: "go", ID: "the only one"})
 		})

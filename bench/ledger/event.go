@@ -210,10 +210,12 @@ type Event struct {
 	Steps    []StepStanding `json:"steps,omitempty"`  // in Found, of a workflow
 	Making   *Making        `json:"making,omitempty"` // in deliveries and Found
 	// Next are the sums of the payloads of tasks that an ack enqueues, and Grow the steps that
-	// it adds. Cause is the task whose ack enqueued one, in deliveries and Found.
-	Next  []string `json:"next,omitempty"`
-	Grow  []Step   `json:"grow,omitempty"`
-	Cause string   `json:"cause,omitempty"`
+	// it adds, for which the task's own step waits if it Suspends it. Cause is the task whose ack
+	// enqueued one, in deliveries and Found.
+	Next     []string `json:"next,omitempty"`
+	Grow     []Step   `json:"grow,omitempty"`
+	Suspends bool     `json:"suspends,omitempty"`
+	Cause    string   `json:"cause,omitempty"`
 
 	Name string `json:"name,omitempty"` // of what a handler does once, in checkpoints and Ran
 

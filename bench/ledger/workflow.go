@@ -18,7 +18,7 @@ type Step struct {
 	Undo    bool        `json:"undo,omitempty"`
 	Signal  string      `json:"signal,omitempty"` // that it waits for
 	DelayMS int64       `json:"delay_ms,omitempty"`
-	// OtherwiseMS is after what time the wait for a signal is done without one.
+	// OtherwiseMS is after what time the wait for a signal is over without one.
 	OtherwiseMS int64     `json:"otherwise_ms,omitempty"`
 	Child       *Workflow `json:"child,omitempty"`
 }

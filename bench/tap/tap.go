@@ -148,7 +148,7 @@ func (t *Conn) nacked(n *ddqv1.Nack) ledger.Event {
 // answerTo is the answer to a call that went well.
 func answerTo(call ledger.Event) ledger.Event {
 	call.Kind, call.Result = ledger.Answer, ledger.OK
-	call.DelayMS, call.Final, call.Output, call.Next, call.Grow = 0, false, "", nil, nil
+	call.DelayMS, call.Final, call.Output, call.Next, call.Grow, call.Suspends = 0, false, "", nil, nil, false
 	return call
 }
 
@@ -177,7 +177,7 @@ func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 		for _, next := range a.GetEnqueue() {
 			e.Next = append(e.Next, Sum(next.GetPayload()))
 		}
-		e.Grow = grown(a.GetGrow())
+		e.Grow, e.Suspends = grown(a.GetGrow()), a.GetGrow().GetSuspend()
 		calls = append(calls, e)
 	}
 	for _, n := range r.GetNacks() {

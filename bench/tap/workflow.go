@@ -23,7 +23,11 @@ func Making(t *ddqv1.Task) *ledger.Making {
 // grown are the steps that an ack adds, as far as ledgers have them.
 func grown(g *ddqv1.Growth) (all []ledger.Step) {
 	for _, s := range g.GetSteps() {
-		step := ledger.Step{Name: s.GetName()}
+		wait := s.GetWait()
+		step := ledger.Step{Name: s.GetName(), Signal: wait.GetSignal(), DelayMS: wait.GetDelayMs()}
+		if step.Signal != "" {
+			step.OtherwiseMS = wait.GetTimeoutMs()
+		}
 		if s.Copies != nil {
 			step.Copies = new(int(s.GetCopies()))
 		}

@@ -68,7 +68,7 @@ func (d *conductor) play(ctx context.Context, w *plan.Workflow) {
 		return err
 	})
 	switch w.Shape {
-	case plan.Signalled, plan.Either:
+	case plan.Signalled, plan.Either, plan.Calling:
 		d.until(ctx, w.Act)
 		d.signal(ctx, w.ID, "go")
 	case plan.Stopped:

@@ -1,8 +1,10 @@
 package party
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,10 +34,34 @@ func (h *hands) step(ctx context.Context, t worker.Task) error {
 	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
 		return err
 	}
+	var waits error
+	if s.Name == plan.Function && !s.Undo {
+		if waits = h.function(ctx, t); waits != nil && !errors.Is(waits, worker.ErrSuspended) {
+			return waits
+		}
+	}
 	if err := h.fail(t, f); err != nil {
 		return err
 	}
-	return add(t, shape)
+	return cmp.Or(waits, add(t, shape))
+}
+
+// function does a part, has two tasks done, does another part, waits for a signal, and does the last
+// one. What it did is remembered when its attempt fails, and when it waits.
+func (h *hands) function(ctx context.Context, t worker.Task) error {
+	if err := h.once(ctx, t, "begin"); err != nil {
+		return err
+	}
+	if _, err := t.Call(ctx, "pages", client.Task{Payload: []byte("page 1")}, client.Task{Payload: []byte("page 2")}); err != nil {
+		return err
+	}
+	if err := h.once(ctx, t, "middle"); err != nil {
+		return err
+	}
+	if _, err := t.Await(ctx, "go", 0); err != nil {
+		return err
+	}
+	return h.once(ctx, t, "end")
 }
 
 // add adds to the workflow what its shape asks for.

@@ -29,11 +29,12 @@ const (
 	Repaired  = "repaired"  // a step fails, and is made anew
 	Passed    = "passed"    // a wait that would last for ever is skipped
 	Hopping   = "hopping"   // every other step is in another topic
+	Calling   = "calling"   // a step waits in its middle for two tasks, and then for a signal
 )
 
 // Shapes are all of them.
 func Shapes() []string {
-	return []string{Chain, Fanout, Growing, Saga, Signalled, Either, Nested, Stopped, Circling, Repaired, Passed, Hopping}
+	return []string{Chain, Fanout, Growing, Saga, Signalled, Either, Nested, Stopped, Circling, Repaired, Passed, Hopping, Calling}
 }
 
 // Workflow is one of the plan.
@@ -100,6 +101,8 @@ func graph(shape string, n int) ledger.Workflow {
 			g.Steps[i].Topic = Next
 		}
 		return g
+	case Calling:
+		return steps(ledger.Step{Name: Function}, ledger.Step{Name: "end", After: after(Function)})
 	case Passed:
 		return steps(ledger.Step{Name: "start"}, ledger.Step{Name: "never", Signal: "never", After: after("start")}, ledger.Step{Name: "end", After: after("never")})
 	}
@@ -137,6 +140,9 @@ func GrownBy(step string) []ledger.Step {
 	}
 	return nil
 }
+
+// Function is the step of a calling workflow that waits in its middle.
+const Function = "function"
 
 // Rounds is how often a circling workflow begins.
 const Rounds = 3

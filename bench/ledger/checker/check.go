@@ -80,7 +80,7 @@ func audienceRules() []func(*audience) {
 
 // workflowRules are the promises about each workflow by itself.
 func workflowRules() []func(*workflow) {
-	return []func(*workflow){stranded, untimely, redone, grownWhole, misled, unwound, zombie}
+	return []func(*workflow){stranded, untimely, tasksOfSteps, grownWhole, misled, unwound, zombie}
 }
 
 // Check tells what of the promises a history breaks.

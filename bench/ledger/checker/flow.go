@@ -75,21 +75,37 @@ func cutLast(id string) (parent, step string, ok bool) {
 	return id[:i], id[i+1:], true
 }
 
-// Grown are the steps that an ack of a step adds, or may have added.
-func (w facts) Grown(step string) []ledger.Step {
+// Grown are the steps that acks of a step add, or may have added.
+func (w facts) Grown(step string) (all []ledger.Step) {
 	for of, tasks := range w.makings {
 		if of.step != step || of.undo {
 			continue
 		}
 		for _, s := range tasks {
-			for _, o := range s.settles {
-				if o.Op == ledger.Ack && o.may() && len(o.Grow) > 0 {
-					return o.Grow
+			for _, g := range s.grown() {
+				if !slices.ContainsFunc(all, func(other ledger.Step) bool { return other.Name == g.Name }) {
+					all = append(all, g)
 				}
 			}
 		}
 	}
-	return nil
+	return all
+}
+
+// Grew is when an ack of a step can have added one of those in a start.
+func (w facts) Grew(step, name string, starts int) int64 {
+	first := int64(never)
+	for of, tasks := range w.makings {
+		if of.step != step || of.starts != starts || of.undo {
+			continue
+		}
+		for _, s := range tasks {
+			if slices.ContainsFunc(s.grown(), func(g ledger.Step) bool { return g.Name == name }) {
+				first = min(first, s.ackable((*op).may))
+			}
+		}
+	}
+	return first
 }
 
 // Worked is when a worker first had a task of a step in a start.
@@ -110,7 +126,7 @@ func (w facts) Worked(step string, starts int) int64 {
 func (w facts) Acked(step string, number, starts int) int64 {
 	first := int64(never)
 	for _, task := range w.makings[making{step, number, starts, false}] {
-		first = min(first, task.ackable())
+		first = min(first, task.ackable((*op).ends))
 	}
 	return first
 }

@@ -70,21 +70,6 @@ func untimely(w *workflow) {
 	}
 }
 
-// redone: each making of a step has one task.
-func redone(w *workflow) {
-	for _, tasks := range w.makings {
-		seen := map[int]string{}
-		for _, s := range tasks {
-			try := s.making.Try
-			if other := seen[try]; other != "" && !s.loose() && !w.mayBeUndone() {
-				w.offend(verdict.Redone, "try %d of %s has the tasks %s and %s", try, s.making.Step, other, s.id)
-				return
-			}
-			seen[try] = s.id
-		}
-	}
-}
-
 // grownWhole: what an ack that was accepted says of the workflow is so at the end.
 func grownWhole(w *workflow) {
 	root := w.root(w.course)
@@ -96,7 +81,7 @@ func grownWhole(w *workflow) {
 		if ack == nil || s.making.Undo || s.making.Starts != w.latestStart() {
 			continue
 		}
-		if st := w.standing(s.making.Step, s.making.Copy); st == nil || !slices.Contains([]string{stepDone, stepUndoing, stepUndone, stepUndoFailed}, st.State) {
+		if st := w.standing(s.making.Step, s.making.Copy); !ack.Suspends && (st == nil || !slices.Contains([]string{stepDone, stepUndoing, stepUndone, stepUndoFailed}, st.State)) {
 			w.offend(verdict.Half, "%s was acked, and the workflow does not have it as done", s.making.Step)
 			return
 		}
@@ -199,8 +184,8 @@ func unwound(w *workflow) {
 			continue
 		}
 		for _, task := range tasks {
-			if ack := task.accepted(ledger.Ack); ack != nil {
-				undos = append(undos, &undo{of, task.ackable(), ack.to, w.makings[making{of.step, of.copy, of.starts, true}]})
+			if ack := task.accepted(ledger.Ack); ack != nil && !ack.Suspends {
+				undos = append(undos, &undo{of, task.ackable((*op).ends), ack.to, w.makings[making{of.step, of.copy, of.starts, true}]})
 			}
 		}
 	}
@@ -216,11 +201,11 @@ type undo struct {
 	tasks    []*story
 }
 
-// ackable is the earliest that the task can have been acked.
-func (s *story) ackable() int64 {
+// ackable is the earliest that the task can have been acked by one of some acks.
+func (s *story) ackable(those func(*op) bool) int64 {
 	first := int64(never)
 	for _, o := range s.settles {
-		if o.Op == ledger.Ack && o.may() {
+		if o.Op == ledger.Ack && those(o) {
 			first = min(first, o.Mono)
 		}
 	}

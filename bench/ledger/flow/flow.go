@@ -15,9 +15,11 @@ type Facts interface {
 	Began() int64
 	// Grown are the steps that an ack of a step adds, or may have added.
 	Grown(step string) []ledger.Step
+	// Grew is when an ack of a step can have added one of those in a start.
+	Grew(step, name string, starts int) int64
 	// Worked is when a worker first had a task of a step in a start.
 	Worked(step string, starts int) int64
-	// Acked is when a copy of a step can have been acked in a start.
+	// Acked is when a copy of a step can have been acked in a start, for good.
 	Acked(step string, number, starts int) int64
 	// Signalled is when a signal can have come.
 	Signalled(name string) int64
@@ -109,7 +111,8 @@ func (f *Flow) Beginable(name string, starts int) int64 {
 		slices.Sort(met)
 		first := f.begin(starts)
 		if within != "" {
-			first = max(first, f.doable(strings.TrimSuffix(within, "."), starts))
+			parent := strings.TrimSuffix(within, ".")
+			first = max(first, f.Beginable(parent, starts), f.Grew(parent, s.Name, starts))
 		}
 		switch need := s.Need; {
 		case len(met) == 0:
@@ -197,6 +200,19 @@ func (f *Flow) childDoable(name string) (last int64) {
 // failable is when a step can have failed: a worker had its task at least.
 func (f *Flow) failable(name string, starts int) int64 {
 	return max(f.Worked(name, starts), f.Beginable(name, starts))
+}
+
+// Called is when a step can have ended that another one waits for in its middle. A wait of such a
+// kind ends as it is asked to, unless somebody changes the workflow.
+func (f *Flow) Called(name string, starts int) int64 {
+	if f.Graph == nil {
+		return 0
+	}
+	s, _ := f.Step(name)
+	if s == nil || f.Changed() || s.IsTask() {
+		return f.endable(name, starts)
+	}
+	return f.doable(name, starts)
 }
 
 // endable is when a step can have ended in any way.
