@@ -138,6 +138,7 @@ func (o *audienceOptions) run(ctx context.Context) (line *audienceLine, err erro
 	if err := show.play(ctx, line); err != nil {
 		return line, err
 	}
+	fmt.Fprintln(o.Log, "audience: the run has ended, and is checked")
 	show.check(line)
 	line.ServerCPU, line.ServerRSS = result.Round(box.CPU([]*box.Process{server.Process}), 2), result.Round(float64(box.RSS([]*box.Process{server.Process}))/1e6, 1)
 	return line, nil

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/ddq-io/ddq/api/worker"
@@ -28,6 +31,29 @@ func (s *audienceShow) amend(i int, edit func(*started)) {
 	got := s.got[i]
 	edit(&got)
 	s.got[i] = got
+}
+
+// TestAudienceTellsHowFarItIs is about the line a minute, as an import of ten million takes several.
+func TestAudienceTellsHowFarItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		s := showOfTest()
+		begin := s.run.Begin
+		s.Log, s.run.Begin = &log, time.Time{}
+		s.imported.Store(400)
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+		defer cancel()
+		time.AfterFunc(90*time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.run.Begin, s.run.Behind = begin, 1500*time.Millisecond
+		})
+		s.tell(ctx)
+		want := "audience: 1m0s: 400 of 1000 recipients are imported\naudience: 2m0s: 1000 recipients have their task, and the run is 1.5s behind their places\n"
+		if log.String() != want {
+			t.Errorf("got %q, want %q", log.String(), want)
+		}
+	})
 }
 
 func TestRecipientsHaveTheirNumbers(t *testing.T) {

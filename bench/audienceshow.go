@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -63,12 +64,13 @@ type audienceShow struct {
 	*audienceOptions
 	server *testbed.Server
 	client *client.Client
-	run    client.AudienceRun // as it was seen last
+	run    client.AudienceRun // as it was seen last; written under mu
 
-	mu      sync.Mutex      // guards what follows
-	changed map[int]change  // recipients by number
-	got     map[int]started // what handlers got, by the number of the recipient
-	joined  int
+	imported atomic.Int64    // recipients
+	mu       sync.Mutex      // guards what follows
+	changed  map[int]change  // recipients by number
+	got      map[int]started // what handlers got, by the number of the recipient
+	joined   int
 }
 
 // started is the first start of a handler of a recipient, and what came of others. There is one of
@@ -101,14 +103,15 @@ func newAudienceShow(o *audienceOptions, s *testbed.Server) (*audienceShow, erro
 
 // play imports the recipients, and has the run go from its begin to its end.
 func (s *audienceShow) play(ctx context.Context, line *audienceLine) error {
-	if err := s.fill(ctx, line); err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	defer cancel()
+	wait.Go(func() { s.tell(ctx) })
+	if err := s.fill(ctx, line); err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
 	for range s.Workers {
 		wait.Go(func() { s.work(ctx) })
 	}
@@ -145,7 +148,11 @@ func (s *audienceShow) fill(ctx context.Context, line *audienceLine) error {
 	g.SetLimit(importsAtOnce)
 	for first := 0; first < s.Recipients && within.Err() == nil; first += importChunk {
 		for batch := range slices.Chunk(inOrder(first, min(first+importChunk, s.Recipients)), importBatch) {
-			g.Go(func() error { return s.put(within, batch) })
+			g.Go(func() error {
+				err := s.put(within, batch)
+				s.imported.Add(int64(len(batch)))
+				return err
+			})
 		}
 	}
 	if err := g.Wait(); err != nil {
@@ -229,11 +236,31 @@ func (s *audienceShow) look(ctx context.Context, line *audienceLine) error {
 	if err != nil || len(runs) == 0 {
 		return err
 	}
+	s.mu.Lock()
 	s.run = runs[0]
+	s.mu.Unlock()
 	line.BehindMS = max(line.BehindMS, s.run.Behind.Milliseconds())
 	status, err := s.client.DescribeTopic(ctx, audienceTopic)
 	line.TasksInStore = max(line.TasksInStore, status.Depth.Scheduled+status.Depth.Ready)
 	return err
+}
+
+// tell writes how far it is, a line a minute, until ctx ends.
+func (s *audienceShow) tell(ctx context.Context) {
+	began := time.Now()
+	for testbed.Pause(ctx, time.Minute) == nil {
+		fmt.Fprintf(s.Log, "audience: %v: %s\n", time.Since(began).Round(time.Second), s.progress())
+	}
+}
+
+// progress is how far it is, in words.
+func (s *audienceShow) progress() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run.Begin.IsZero() {
+		return fmt.Sprintf("%d of %d recipients are imported", s.imported.Load(), s.Recipients)
+	}
+	return fmt.Sprintf("%d recipients have their task, and the run is %v behind their places", len(s.got), s.run.Behind.Round(time.Millisecond))
 }
 
 func (s *audienceShow) kill(ctx context.Context, at time.Time) error {
