@@ -25,7 +25,7 @@ type Kept struct {
 	Asked, Answered int64
 }
 
-// Function is a step whose tasks are checked.
+// Function is one try of a step.
 type Function struct {
 	Step string
 	Try  int
@@ -33,8 +33,8 @@ type Function struct {
 	Endable func(step string) int64
 }
 
-// Check returns what is wrong with the tasks of one try of a step; why is empty when nothing is. It
-// sorts the tasks. A step that never waits has one.
+// Check returns what is wrong with the tasks of the function, which it sorts; why is empty when nothing
+// is. A step that never waits has one task.
 func (f *Function) Check(parts []Part) (v verdict.Violation, why string, args []any) {
 	slices.SortFunc(parts, func(a, b Part) int { return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Task, b.Task)) })
 	var called []ledger.Step
@@ -76,9 +76,8 @@ func (p *Part) wasTold(step string, copies int) bool {
 	return true
 }
 
-// runsAgain returns a name that ran in this task though one before it keeps it; empty: none did. The
-// task before may be none in truth, if nobody wrote down when a worker first had it: then it took
-// the checkpoint when this one was there already.
+// runsAgain returns a name that ran in this task though one before it keeps it; empty: none did. A
+// checkpoint that was asked for after this task began does not count: the order of the two is in doubt.
 func (p *Part) runsAgain(before []Part) string {
 	for i := range before {
 		for _, k := range before[i].Kept {
