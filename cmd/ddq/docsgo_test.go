@@ -23,9 +23,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/ddqtest"
 	"github.com/ddq-io/ddq/api/worker"
 )
 
@@ -40,6 +42,8 @@ var (
 	seen                client.Snapshot
 	retry               error
 	handler             worker.Handler
+	order               client.Workflow
+	steps               worker.Steps
 	alert               func(id string, why client.DeadReason)
 )
 `
@@ -94,7 +98,7 @@ func parseBlock(fset *token.FileSet, name, text string) (*ast.File, error) {
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}",
-		"github.com/ddq-io/ddq/api/client", "github.com/ddq-io/ddq/api/client/envelope", "github.com/ddq-io/ddq/api/worker", "log", "os/signal").Output()
+		"github.com/ddq-io/ddq/api/client", "github.com/ddq-io/ddq/api/client/envelope", "github.com/ddq-io/ddq/api/ddqtest", "github.com/ddq-io/ddq/api/worker", "testing", "log", "os/signal").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

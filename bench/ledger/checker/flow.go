@@ -82,7 +82,7 @@ func (w facts) Grown(step string) (all []ledger.Step) {
 			continue
 		}
 		for _, s := range tasks {
-			for _, g := range s.grown() {
+			for _, g := range grown(s) {
 				if !slices.ContainsFunc(all, func(other ledger.Step) bool { return other.Name == g.Name }) {
 					all = append(all, g)
 				}
@@ -100,7 +100,7 @@ func (w facts) Grew(step, name string, starts int) int64 {
 			continue
 		}
 		for _, s := range tasks {
-			if slices.ContainsFunc(s.grown(), func(g ledger.Step) bool { return g.Name == name }) {
+			if slices.ContainsFunc(grown(s), func(g ledger.Step) bool { return g.Name == name }) {
 				first = min(first, s.ackable((*op).may))
 			}
 		}

@@ -14,7 +14,7 @@ func tasksOfSteps(w *workflow) {
 	for of, tasks := range w.makings {
 		tries := map[int][]calls.Part{}
 		for _, s := range tasks {
-			tries[s.making.Try] = append(tries[s.making.Try], s.part())
+			tries[s.making.Try] = append(tries[s.making.Try], partOf(s))
 		}
 		for try, parts := range tries {
 			f := calls.Function{Step: of.step, Try: try, Endable: func(step string) int64 { return w.flow.Called(step, of.starts) }}
@@ -26,8 +26,8 @@ func tasksOfSteps(w *workflow) {
 	}
 }
 
-// part is the task, as one of a function.
-func (s *story) part() calls.Part {
+// partOf is the task, as one of a function.
+func partOf(s *story) calls.Part {
 	p := calls.Part{Task: s.id, Began: s.begin(), Ran: s.ran}
 	for _, o := range s.checkpoints {
 		if o.did() && o.settled != nil && !o.settled.loose {
@@ -51,7 +51,7 @@ func (s *story) part() calls.Part {
 func (o *op) ends() bool { return o.may() && !o.Suspends }
 
 // grown are the steps that acks of the task add, or may have added.
-func (s *story) grown() []ledger.Step {
+func grown(s *story) []ledger.Step {
 	for _, o := range s.settles {
 		if o.Op == ledger.Ack && o.may() && len(o.Grow) > 0 {
 			return o.Grow
