@@ -109,6 +109,12 @@ var services = map[string][]Rule{
 		{"PlanRebalance", Admin, Fleet},
 		{"ReleaseShard", Admin, Fleet},
 	},
+	"ddq.v1.OperationService": {
+		{"StartOperation", Operate, Topic},
+		{"GetOperation", Read, Topic},
+		{"ListOperations", Read, Topic},
+		{"StopOperation", Operate, Topic},
+	},
 	// Whoever puts a schedule needs to enqueue on its topic, too: the handler asks for that.
 	"ddq.v1.ScheduleService": {
 		{"PutSchedule", Operate, Topic},

@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/api/client/internal/conn"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
+	"github.com/ddq-io/ddq/api/client/operations"
 	"github.com/ddq-io/ddq/api/client/overview"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -27,6 +28,7 @@ type Client struct {
 	Workflows
 	access.Access
 	overview.Overviews
+	operations.Operations
 	Fleet
 
 	*caller
@@ -52,6 +54,7 @@ func New(cc grpc.ClientConnInterface, cfg Config) *Client {
 		Workflows:   Workflows{calls, ddqv1.NewWorkflowServiceClient(coded)},
 		Access:      access.New(calls.do, ddqv1.NewAccessServiceClient(coded)),
 		Overviews:   overview.New(calls.do, admin),
+		Operations:  operations.New(calls.do, ddqv1.NewOperationServiceClient(coded)),
 		Fleet:       Fleet{calls, admin},
 		caller:      calls,
 		conn:        cc,

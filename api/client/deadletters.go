@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/call"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -16,15 +17,12 @@ type DeadLetterFilter struct {
 	After, Before time.Time // when the task died
 }
 
-func (f DeadLetterFilter) wire() *ddqv1.DeadLetterFilter {
-	w := &ddqv1.DeadLetterFilter{Reason: ddqv1.DeadReason(f.Reason), ErrorContains: f.ErrorContains}
-	if !f.After.IsZero() {
-		w.DeadAfterUnixMs = f.After.UnixMilli()
+// Wire is f as messages have it.
+func (f DeadLetterFilter) Wire() *ddqv1.DeadLetterFilter {
+	return &ddqv1.DeadLetterFilter{
+		Reason: ddqv1.DeadReason(f.Reason), ErrorContains: f.ErrorContains,
+		DeadAfterUnixMs: wire.UnixMillis(f.After), DeadBeforeUnixMs: wire.UnixMillis(f.Before),
 	}
-	if !f.Before.IsZero() {
-		w.DeadBeforeUnixMs = f.Before.UnixMilli()
-	}
-	return w
 }
 
 // DeadLetters are the calls about tasks that are dead: list, requeue and delete. A Client
@@ -40,7 +38,7 @@ func (c *DeadLetters) ListDeadLetters(ctx context.Context, topic string, f DeadL
 	return call.Pages(func(token string) ([]Snapshot, string, error) {
 		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.ListDeadLetters, &ddqv1.ListDeadLettersRequest{
 			Topic:     topic,
-			Filter:    f.wire(),
+			Filter:    f.Wire(),
 			PageSize:  call.PageSize,
 			PageToken: token,
 		})
@@ -62,7 +60,7 @@ func (c *DeadLetters) RequeueDeadLetters(ctx context.Context, topic string, ids 
 // RequeueMatching makes all dead letters that f matches due now, with fresh
 // attempts, and returns how many. Those of workflows' steps are skipped.
 func (c *DeadLetters) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued, skipped int64, err error) {
-	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
+	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.RequeueDeadLetters, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.Wire()})
 	return reply.GetRequeued(), reply.GetSkipped(), err
 }
 
@@ -77,7 +75,7 @@ func (c *DeadLetters) DeleteDeadLetters(ctx context.Context, topic string, ids [
 
 // DeleteMatching deletes all dead letters that f matches and returns how many.
 func (c *DeadLetters) DeleteMatching(ctx context.Context, topic string, f DeadLetterFilter) (deleted int64, err error) {
-	deleted, _, err = c.deleteDead(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Filter: f.wire()})
+	deleted, _, err = c.deleteDead(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Filter: f.Wire()})
 	return deleted, err
 }
 

@@ -28,7 +28,8 @@ type Filter struct {
 	AttributePrefixes          map[string]string // with values that begin like these
 }
 
-func (f *Filter) wire() *ddqv1.TaskFilter {
+// Wire is f as messages have it.
+func (f *Filter) Wire() *ddqv1.TaskFilter {
 	w := &ddqv1.TaskFilter{
 		DueFromUnixMs: wire.UnixMillis(f.DueFrom), DueBeforeUnixMs: wire.UnixMillis(f.DueBefore),
 		CreatedFromUnixMs: wire.UnixMillis(f.CreatedFrom), CreatedBeforeUnixMs: wire.UnixMillis(f.CreatedBefore), IdPrefix: f.IDPrefix,
@@ -51,7 +52,7 @@ func (f *Filter) wire() *ddqv1.TaskFilter {
 // seen twice. The sequence ends with the first error.
 func (c *Tasks) Find(ctx context.Context, topic string, f Filter) iter.Seq2[Snapshot, error] {
 	return call.Pages(func(token string) ([]Snapshot, string, error) {
-		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{Topic: topic, Filter: f.wire(), PageSize: call.PageSize, PageToken: token})
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.ListTasks, &ddqv1.ListTasksRequest{Topic: topic, Filter: f.Wire(), PageSize: call.PageSize, PageToken: token})
 		return snapshots(reply.GetTasks()), reply.GetNextPageToken(), err
 	})
 }
@@ -65,7 +66,7 @@ type Counts struct {
 // which costs next to nothing and counts retrying tasks as scheduled ones; else those
 // that f matches, which are read for it.
 func (c *Tasks) CountTasks(ctx context.Context, topic string, f Filter) (n Counts, err error) {
-	r, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.CountTasks, &ddqv1.CountTasksRequest{Topic: topic, Filter: f.wire()})
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.queue.CountTasks, &ddqv1.CountTasksRequest{Topic: topic, Filter: f.Wire()})
 	return Counts{r.GetScheduled(), r.GetReady(), r.GetRetrying(), r.GetRunning(), r.GetDone(), r.GetDead()}, err
 }
 
@@ -111,7 +112,7 @@ type Progress struct {
 // PurgeTopic deletes everything. It takes as long as there are tasks, and ctx lasts: the
 // client's timeout does not apply. An error comes with what was done before it.
 func (c *Tasks) DeleteTasks(ctx context.Context, topic string, f Filter, b Bulk) (Progress, error) {
-	stream, err := c.queue.DeleteTasks(ctx, &ddqv1.DeleteTasksRequest{Topic: topic, Filter: f.wire(), DryRun: b.DryRun, MaxTasks: b.MaxTasks})
+	stream, err := c.queue.DeleteTasks(ctx, &ddqv1.DeleteTasksRequest{Topic: topic, Filter: f.Wire(), DryRun: b.DryRun, MaxTasks: b.MaxTasks})
 	if err != nil {
 		return Progress{}, fromRPC(err)
 	}
@@ -132,7 +133,7 @@ type Shift struct {
 // RescheduleTasks moves the due times of the tasks that f matches and no worker holds.
 // It is otherwise like DeleteTasks.
 func (c *Tasks) RescheduleTasks(ctx context.Context, topic string, f Filter, to Shift, b Bulk) (Progress, error) {
-	r := &ddqv1.RescheduleTasksRequest{Topic: topic, Filter: f.wire(), DryRun: b.DryRun, MaxTasks: b.MaxTasks}
+	r := &ddqv1.RescheduleTasksRequest{Topic: topic, Filter: f.Wire(), DryRun: b.DryRun, MaxTasks: b.MaxTasks}
 	switch {
 	case to.When == nil:
 		r.When = &ddqv1.RescheduleTasksRequest_Shift{Shift: durationpb.New(to.By)}

@@ -41,6 +41,9 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	case *ddqv1.CreateAudienceResponse:
 		w.Header().Set("Location", Prefix+"audiences/"+url.PathEscape(a.GetAudience().GetName()))
 		w.WriteHeader(http.StatusCreated)
+	case *ddqv1.StartOperationResponse:
+		w.Header().Set("Location", operationPath(a.GetOperation()))
+		w.WriteHeader(http.StatusAccepted)
 	case *ddqv1.CreateTokenResponse, *ddqv1.RotateTokenResponse:
 		w.WriteHeader(http.StatusCreated)
 	case *ddqv1.PutScheduleResponse:
@@ -70,6 +73,10 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 		link(ctx, w, a.GetNextPageToken())
 	}
 	return nil
+}
+
+func operationPath(o *ddqv1.Operation) string {
+	return Prefix + "topics/" + url.PathEscape(o.GetRequest().GetTopic()) + "/operations/" + o.GetId()
 }
 
 func taskPath(topic, id string) string {

@@ -70,6 +70,7 @@ func (a *api) learn(conn grpc.ClientConnInterface) error {
 		gateway.RegisterAdminServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAdminServiceClient(conn)),
 		gateway.RegisterDelayQueueServiceHandlerClient(context.Background(), a.mux, ddqv1.NewDelayQueueServiceClient(conn)),
 		gateway.RegisterAudienceServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAudienceServiceClient(conn)),
+		gateway.RegisterOperationServiceHandlerClient(context.Background(), a.mux, ddqv1.NewOperationServiceClient(conn)),
 		gateway.RegisterScheduleServiceHandlerClient(context.Background(), a.mux, ddqv1.NewScheduleServiceClient(conn)),
 		gateway.RegisterWorkflowServiceHandlerClient(context.Background(), a.mux, ddqv1.NewWorkflowServiceClient(conn)),
 	)

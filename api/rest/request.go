@@ -44,6 +44,7 @@ var optional = []protoreflect.Name{
 	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "PlanRebalanceRequest",
 	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest", "BeginReplacementRequest", "CancelRunRequest", "EndReplacementRequest",
 	"CancelWorkflowRequest", "PauseWorkflowRequest", "ResumeWorkflowRequest", "RetryWorkflowRequest", "SkipStepRequest",
+	"StopOperationRequest",
 }
 
 // checkParams refuses names in a path that are empty: to calls that would mean any.

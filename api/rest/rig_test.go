@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/operations"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
 )
@@ -43,7 +44,9 @@ func serve(t testing.TB, st store.Store, config Config, who *access.Access) (s *
 	cases := service.New(node, up.IndexNow)
 	must(t, node.Start(t.Context()))
 	up.Start()
-	s = server.New(server.Config{Access: who}, cases, quiet, nil)
+	registry, _ := st.(store.Registry)
+	long := operations.New(registry, "node", node.Clock().Millis, quiet)
+	s = server.New(server.Config{Access: who, Operations: long}, cases, quiet, nil)
 	config.Authorize = s.Authorize
 	port, err := NewPort(config, quiet)
 	must(t, err)
@@ -57,6 +60,7 @@ func serve(t testing.TB, st store.Store, config Config, who *access.Access) (s *
 		defer cancel()
 		must(t, s.Stop(ctx))
 		web.Close()
+		long.Stop()
 		must(t, node.Stop(ctx))
 		must(t, st.Close())
 	})

@@ -152,7 +152,7 @@ func (a *admin) RequeueDeadLetters(ctx context.Context, r *ddqv1.RequeueDeadLett
 	if e != nil {
 		return nil, e
 	}
-	done, err := a.service.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter)
+	done, err := a.service.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter, service.Pace{})
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (a *admin) DeleteDeadLetters(ctx context.Context, r *ddqv1.DeleteDeadLetter
 	if e != nil {
 		return nil, e
 	}
-	n, missing, err := a.service.DeadLetters.Delete(ctx, r.Topic, r.Ids, filter)
+	n, missing, err := a.service.DeadLetters.Delete(ctx, r.Topic, r.Ids, filter, service.Pace{})
 	if err != nil {
 		return nil, err
 	}

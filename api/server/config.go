@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/audit"
 	"github.com/ddq-io/ddq/api/server/delivery"
+	"github.com/ddq-io/ddq/api/service/operations"
 )
 
 // What one message may have, by default.
@@ -71,6 +72,10 @@ type Config struct {
 	// Access tells who calls, and keeps the tokens. Without it nobody is asked, and
 	// AccessService is not served.
 	Access *access.Access
+
+	// Operations are the changes that nobody waits for. Without them OperationService is not served.
+	// Whoever made them stops them, behind the server.
+	Operations *operations.Operations
 
 	// Audit is where what administrators do, and whom the server turned away, is written down
 	// before it is answered. Without it nothing is.

@@ -21,6 +21,7 @@ import (
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/operations"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
 )
@@ -41,6 +42,9 @@ type rig struct {
 
 	schedules ddqv1.ScheduleServiceClient
 	workflows ddqv1.WorkflowServiceClient
+
+	operations ddqv1.OperationServiceClient
+	long       *operations.Operations
 }
 
 // bubble runs test on a rig in fake time. Everything has to be gone afterwards.
@@ -75,6 +79,8 @@ func newRigOver(t *testing.T, secure credentials.TransportCredentials, config Co
 		t.Fatalf("start: %v", err)
 	}
 	up.Start()
+	r.long = operations.New(db, "node", node.Clock().Millis, quiet)
+	config.Operations = r.long
 	r.server = New(config, r.service, quiet, nil)
 	r.lis = bufconn.Listen(1 << 20)
 	go func() {
@@ -86,6 +92,7 @@ func newRigOver(t *testing.T, secure credentials.TransportCredentials, config Co
 	r.conn, r.queue, r.admin = conn, ddqv1.NewDelayQueueServiceClient(conn), ddqv1.NewAdminServiceClient(conn)
 	r.schedules = ddqv1.NewScheduleServiceClient(conn)
 	r.workflows = ddqv1.NewWorkflowServiceClient(conn)
+	r.operations = ddqv1.NewOperationServiceClient(conn)
 	return r
 }
 
@@ -111,6 +118,7 @@ func (r *rig) close() {
 	if err := r.server.Stop(ctx); err != nil {
 		r.Errorf("stop server: %v", err)
 	}
+	r.long.Stop()
 	r.store.heal()
 	if err := r.service.Node().Stop(ctx); err != nil {
 		r.Errorf("stop system: %v", err)

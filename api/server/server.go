@@ -66,6 +66,9 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 		if config.Access != nil {
 			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access})
 		}
+		if config.Operations != nil {
+			registrar.RegisterService(checked(&ddqv1.OperationService_ServiceDesc, log), &operationServer{operations: config.Operations, bulk: cases.Bulk, dead: cases.DeadLetters, topics: cases.Topics})
+		}
 		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &scheduleServer{service: cases, log: log})
 		registrar.RegisterService(checked(&ddqv1.WorkflowService_ServiceDesc, log), workflows.New(cases.Workflows, workflowEdge(life, log)))
 		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})

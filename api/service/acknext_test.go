@@ -241,12 +241,12 @@ func TestTaskOfAnAckThatCannotBeDeliveredIsADeadLetter(t *testing.T) {
 			}
 		}
 		configure(t, s, "audit", func(c *store.Topic) { c.MaxPayload = 100 })
-		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{"large", "none"}, service.DeadFilter{}); done.Count != 1 || len(done.Missing) != 1 || err != nil {
+		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{"large", "none"}, service.DeadFilter{}, service.Pace{}); done.Count != 1 || len(done.Missing) != 1 || err != nil {
 			t.Errorf("requeued %+v, %v", done, err)
 		}
 		servicetest.Idle(time.Second)
 		servicetest.Subscribe(t, s, "audit", 100).Gets("too large by then")
-		if n, _, err := s.DeadLetters.Delete(t.Context(), "mail", nil, service.DeadFilter{Reason: store.ReasonUndeliverable}); n != 1 || err != nil {
+		if n, _, err := s.DeadLetters.Delete(t.Context(), "mail", nil, service.DeadFilter{Reason: store.ReasonUndeliverable}, service.Pace{}); n != 1 || err != nil {
 			t.Errorf("delete: %d, %v", n, err)
 		}
 		if page, _, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, 10, ""); len(page) != 0 || err != nil {

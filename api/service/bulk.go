@@ -30,6 +30,7 @@ type Bulk struct {
 	Filter TaskFilter // not zero; its states are pending ones
 	DryRun bool       // count only
 	Max    int64      // tasks that are matched at most; 0: MaxBulk
+	Batch  int        // tasks that are changed before progress is told; 0: as many as a store call takes
 }
 
 // MaxBulk is the most tasks that one call changes.
@@ -70,25 +71,9 @@ func (s *BulkEditor) Delete(ctx context.Context, b Bulk, progress func(Progress)
 // Reschedule moves the due times of the pending tasks that b matches. A task that
 // would be due farther ahead than the topic allows, or past its expiry, is skipped.
 func (s *BulkEditor) Reschedule(ctx context.Context, b Bulk, to Shift, progress func(Progress) error) error {
-	if to.Spread < 0 {
-		return problem.BadField("spread", "BAD_DELAY", "spread must not be negative")
-	}
-	var at store.Millis
-	if w := to.When; w != nil {
-		topics, e := s.look.topics(ctx, cmp.Or(b.Topic, "?"))
-		if e != nil {
-			return e
-		}
-		if e := w.check(&topics[0], s.node.Clock().Millis()); e != nil {
-			return e
-		}
-		ref, e := s.node.Topics().Open(ctx, cmp.Or(b.Topic, "?"), false)
-		if e != nil {
-			return e
-		}
-		if at = w.At; at == 0 {
-			at = clock.CeilMillis(ref.Latest().Add(w.Delay))
-		}
+	at, e := s.aim(ctx, b.Topic, &to)
+	if e != nil {
+		return e
 	}
 	return s.run(ctx, b, progress, func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error) {
 		latest := s.node.Clock().Millis().Add(ref.Config().MaxDelay)
@@ -100,6 +85,48 @@ func (s *BulkEditor) Reschedule(ctx context.Context, b Bulk, to Shift, progress 
 		}
 		return s.editTargets(ctx, ref, shard, edits)
 	})
+}
+
+// aim returns what When is just now; 0 for none.
+func (s *BulkEditor) aim(ctx context.Context, topic string, to *Shift) (at store.Millis, e *problem.Error) {
+	if to.Spread < 0 {
+		return 0, problem.BadField("spread", "BAD_DELAY", "spread must not be negative")
+	}
+	w := to.When
+	if w == nil {
+		return 0, nil
+	}
+	topics, e := s.look.topics(ctx, cmp.Or(topic, "?"))
+	if e != nil {
+		return 0, e
+	}
+	if e := w.check(&topics[0], s.node.Clock().Millis()); e != nil {
+		return 0, e
+	}
+	ref, e := s.node.Topics().Open(ctx, cmp.Or(topic, "?"), false)
+	if e != nil {
+		return 0, e
+	}
+	if at = w.At; at == 0 {
+		at = clock.CeilMillis(ref.Latest().Add(w.Delay))
+	}
+	return at, nil
+}
+
+// Check says why b cannot be, and with to why its tasks cannot be moved there.
+func (s *BulkEditor) Check(ctx context.Context, b *Bulk, to *Shift) error {
+	if e := s.check(b); e != nil {
+		return e
+	}
+	if to != nil {
+		if _, e := s.aim(ctx, b.Topic, to); e != nil {
+			return e
+		}
+	}
+	if _, e := s.node.Topics().Open(ctx, cmp.Or(b.Topic, "?"), false); e != nil {
+		return e
+	}
+	return nil
 }
 
 // of returns when a task is due; at is the resolved When.
@@ -149,7 +176,7 @@ func (s *BulkEditor) run(ctx context.Context, b Bulk, progress func(Progress) er
 		if b.DryRun {
 			targets = nil
 		}
-		for batch := range slices.Chunk(targets, store.BatchItems) {
+		for batch := range slices.Chunk(targets, batchOf(b.Batch)) {
 			changed, err := act(ctx, ref, shard, batch)
 			if err != nil {
 				return problem.AsError(err)
@@ -167,6 +194,9 @@ func (s *BulkEditor) run(ctx context.Context, b Bulk, progress func(Progress) er
 	p.Done = true
 	return progress(p)
 }
+
+// batchOf is how many tasks a store call changes, where so many were asked for; 0: any.
+func batchOf(asked int) int { return min(cmp.Or(max(0, asked), store.BatchItems), store.BatchItems) }
 
 // targets returns the pending tasks of a shard that match, at most as many.
 func (s *BulkEditor) targets(ctx context.Context, t *store.Topic, shard store.Shard, f *TaskFilter, most int64) (targets []target, err error) {

@@ -49,7 +49,7 @@ type Requeued struct {
 
 // Requeue makes dead letters due now with fresh attempts: ids, or with none what the filter
 // matches. Those of steps are their workflow's to retry: among ids they are refused.
-func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f DeadFilter) (done Requeued, err error) {
+func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f DeadFilter, at Pace) (done Requeued, err error) {
 	ref, e := s.open(ctx, topic, ids)
 	if e != nil {
 		return done, e
@@ -63,7 +63,7 @@ func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f
 		done.Skipped += int64(len(ids) - len(left))
 		return left, err
 	}
-	done.Count, done.Missing, err = s.each(ctx, ref, ids, f, keep, undeliverable.Again, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+	done.Count, done.Missing, err = s.each(ctx, ref, deadTargets{ids, f, keep, at}, undeliverable.Again, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		statuses := make([]store.Status, len(results))
 		for i, r := range results {
@@ -90,16 +90,31 @@ func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f
 }
 
 // Delete deletes dead letters like Requeue requeues them.
-func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
+func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f DeadFilter, at Pace) (n int64, missing []string, err error) {
 	ref, e := s.open(ctx, topic, ids)
 	if e != nil {
 		return 0, nil, e
 	}
 	all := func(_ store.Shard, ids []string) ([]string, *problem.Error) { return ids, nil }
-	return s.each(ctx, ref, ids, f, all, undeliverable.Forget, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+	return s.each(ctx, ref, deadTargets{ids, f, all, at}, undeliverable.Forget, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
 		_, results, err := s.store.RemoveDead(ctx, shard, ids)
 		return results, err
 	})
+}
+
+// Pace says how far apart the parts are of a change of what a filter matches. The zero Pace does it at once.
+type Pace struct {
+	Batch  int                  // dead letters that are changed before Report is called; 0: as many as a store call takes
+	Report func(Progress) error // the first error of it is the end; nil: nobody is told
+}
+
+// deadTargets are the dead letters that are meant: ids, or with none what the filter matches, but for
+// those that keep leaves out.
+type deadTargets struct {
+	ids    []string
+	filter DeadFilter
+	keep   chosen
+	at     Pace
 }
 
 type deadAction func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error)
@@ -122,18 +137,19 @@ func (s *DeadLetters) open(ctx context.Context, topic string, ids []string) (*ac
 	return s.node.Topics().Open(ctx, topic, false)
 }
 
-func (s *DeadLetters) each(ctx context.Context, ref *actors.Topic, ids []string, f DeadFilter, keep chosen, again undeliverable.Action, act deadAction) (n int64, missing []string, err error) {
-	if len(ids) > 0 {
-		n, missing, err = actOn(ref, ids, act)
+func (s *DeadLetters) each(ctx context.Context, ref *actors.Topic, meant deadTargets, again undeliverable.Action, act deadAction) (n int64, missing []string, err error) {
+	if len(meant.ids) > 0 {
+		n, missing, err = actOn(ref, meant.ids, act)
 		if err != nil {
 			return n, missing, err
 		}
 		more, missing, err := s.unsent.Act(ctx, ref, missing, again)
 		return n + more, missing, err
 	}
-	if n, err = s.actOnMatches(ctx, ref, f, keep, act); err != nil {
+	if n, err = s.actOnMatches(ctx, ref, &meant, act); err != nil {
 		return n, nil, err
 	}
+	f := &meant.filter
 	if f.Reason != store.ReasonNone && f.Reason != store.ReasonUndeliverable {
 		return n, nil, nil // none of the undeliverable ones matches: they need not be read
 	}
@@ -172,14 +188,16 @@ func actOn(ref *actors.Topic, ids []string, act deadAction) (n int64, missing []
 
 // actOnMatches reads all matches of a shard before it acts on any, since acting
 // moves them.
-func (s *DeadLetters) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFilter, keep chosen, act deadAction) (n int64, err error) {
+func (s *DeadLetters) actOnMatches(ctx context.Context, ref *actors.Topic, meant *deadTargets, act deadAction) (n int64, err error) {
+	var p Progress
 	for _, shard := range place.Shards(ref.Config()) {
-		ids, err := s.matching(ctx, shard, f)
+		ids, err := s.matching(ctx, shard, meant.filter)
 		if err != nil {
 			return n, problem.AsError(err)
 		}
-		for matches := range slices.Chunk(ids, store.BatchItems) {
-			batch, e := keep(shard, matches)
+		p.Matched += int64(len(ids))
+		for matches := range slices.Chunk(ids, batchOf(meant.at.Batch)) {
+			batch, e := meant.keep(shard, matches)
 			if e != nil {
 				return n, e
 			}
@@ -191,6 +209,14 @@ func (s *DeadLetters) actOnMatches(ctx context.Context, ref *actors.Topic, f Dea
 				if r == store.OK {
 					n++
 				}
+			}
+			p.Skipped += int64(len(matches)) - (n - p.Changed)
+			p.Changed = n
+			if meant.at.Report == nil {
+				continue
+			}
+			if err := meant.at.Report(p); err != nil {
+				return n, err
 			}
 		}
 	}

@@ -236,7 +236,7 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 		if err != nil || got.Shard == was.Shard {
 			t.Errorf("the third is in %v of before: %v", got.Shard, err)
 		}
-		if done, err := b.DeadLetters.Requeue(t.Context(), "mail", []string{dead.Task.ID}, service.DeadFilter{}); done.Count != 1 || len(done.Missing) > 0 || err != nil {
+		if done, err := b.DeadLetters.Requeue(t.Context(), "mail", []string{dead.Task.ID}, service.DeadFilter{}, service.Pace{}); done.Count != 1 || len(done.Missing) > 0 || err != nil {
 			t.Fatalf("requeued %+v, %v", done, err)
 		}
 		servicetest.Idle(time.Second)

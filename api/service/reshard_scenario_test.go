@@ -102,7 +102,7 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 		if r := servicetest.EnqueueOne(t, b, servicetest.After("mail", "dead", time.Hour)); r.Replaced != store.StateDead {
 			t.Errorf("a dead letter was not replaced: %+v", r)
 		}
-		if done, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"dead"}, service.DeadFilter{}); done.Count != 0 || len(done.Missing) != 1 || err != nil {
+		if done, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"dead"}, service.DeadFilter{}, service.Pace{}); done.Count != 0 || len(done.Missing) != 1 || err != nil {
 			t.Errorf("requeued %+v, %v", done, err)
 		}
 		if _, err := a.Tasks.Delete(t.Context(), "", "gone"); err != nil {
@@ -236,7 +236,7 @@ func TestADeadLetterWhoseIDIsGivenAnewIsNotRequeued(t *testing.T) {
 		if _, _, err := f.Store.Add(t.Context(), places[0].For(topic.Life), []*store.Task{again}); err != nil {
 			t.Fatal(err)
 		}
-		if done, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"x"}, service.DeadFilter{}); done.Count != 0 || len(done.Missing) != 1 || err != nil {
+		if done, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"x"}, service.DeadFilter{}, service.Pace{}); done.Count != 0 || len(done.Missing) != 1 || err != nil {
 			t.Errorf("requeued %+v, %v", done, err)
 		}
 		live := int64(0)

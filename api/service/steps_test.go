@@ -93,19 +93,19 @@ func TestADeadStepIsItsWorkflowsToRetry(t *testing.T) {
 				w.Settle(subscription.SettleNack, d)
 			}
 			servicetest.Idle(time.Second)
-			_, err := s.DeadLetters.Requeue(t.Context(), topic, []string{"other", id}, service.DeadFilter{})
+			_, err := s.DeadLetters.Requeue(t.Context(), topic, []string{"other", id}, service.DeadFilter{}, service.Pace{})
 			wantOwned(t, "requeue", err, "RetryWorkflow")
 			if e := problem.FromStore(err); e.Field != "ids" {
 				t.Errorf("its field is %q", e.Field)
 			}
-			done, err := s.DeadLetters.Requeue(t.Context(), topic, nil, service.DeadFilter{})
+			done, err := s.DeadLetters.Requeue(t.Context(), topic, nil, service.DeadFilter{}, service.Pace{})
 			if err != nil || done.Count != 1 || done.Skipped != 1 {
 				t.Errorf("a requeue by filter is %+v, %v", done, err)
 			}
 			if _, err := s.Workflows.Delete(t.Context(), "mail", "w"); err != nil {
 				t.Fatal(err)
 			}
-			done, err = s.DeadLetters.Requeue(t.Context(), topic, []string{id}, service.DeadFilter{})
+			done, err = s.DeadLetters.Requeue(t.Context(), topic, []string{id}, service.DeadFilter{}, service.Pace{})
 			if err != nil || done.Count != 1 {
 				t.Errorf("once the workflow is gone a requeue is %+v, %v", done, err)
 			}

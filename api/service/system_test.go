@@ -170,7 +170,7 @@ func TestNackFollowsPolicy(t *testing.T) {
 		if err != nil || len(dead) != 1 || dead[0].Reason != store.ReasonMaxRetries {
 			t.Fatalf("dead letters: %+v %v", dead, err)
 		}
-		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", nil, service.DeadFilter{}); done.Count != 1 || err != nil {
+		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", nil, service.DeadFilter{}, service.Pace{}); done.Count != 1 || err != nil {
 			t.Fatalf("requeued %+v, %v", done, err)
 		}
 		if d := w.TakeOne(); d.Task.Attempt != 1 {

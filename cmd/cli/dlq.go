@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/operations"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
@@ -111,17 +112,22 @@ type deadResult struct {
 // dlqAction is what requeue and delete have in common: ids, a filter, or --all.
 type dlqAction struct {
 	deadFlags
-	all bool
+	all   bool
+	later backgroundFlags
 }
 
 func (a *dlqAction) flags(fs *pflag.FlagSet) {
 	a.deadFlags.flags(fs)
 	fs.BoolVar(&a.all, "all", false, "every dead letter of the topic")
+	a.later.flags(fs)
 }
 
 // target returns which dead letters are meant, in words too.
 func (a *dlqAction) target(ids []string) (f client.DeadLetterFilter, what string, err error) {
 	if f, err = a.filter(time.Now()); err != nil {
+		return f, "", err
+	}
+	if err := a.later.check(len(ids) == 0); err != nil {
 		return f, "", err
 	}
 	filtered := f != client.DeadLetterFilter{}
@@ -150,6 +156,9 @@ func (c deadLetterCommands) requeue() *cobra.Command {
 			filter, _, err := action.target(ids)
 			if err != nil {
 				return err
+			}
+			if action.later.on {
+				return c.start(cmd, action.topic, &action.later, operations.Change{RequeueDead: filter.Wire()})
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
 				r := deadResult{Topic: action.topic, Requeued: new(int64)}
@@ -180,6 +189,9 @@ func (c deadLetterCommands) delete() *cobra.Command {
 			}
 			if err := c.Confirm(yes, "delete "+what); err != nil {
 				return err
+			}
+			if action.later.on {
+				return c.start(cmd, action.topic, &action.later, operations.Change{DeleteDead: filter.Wire()})
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
 				r := deadResult{Topic: action.topic, Deleted: new(int64)}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/operations"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
@@ -93,7 +94,11 @@ func (c taskCommands) reschedule() *cobra.Command {
 			}
 			if many {
 				shift := client.Shift{When: when, By: f.shift, Spread: f.spread}
-				return c.changeMany(cmd, &f.bulkFlags, "move the", func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
+				move := &operations.Move{Filter: filter.Wire(), By: f.shift, Spread: f.spread}
+				if when != nil {
+					move.Due, move.Delay = when.Due, &when.Delay
+				}
+				return c.changeMany(cmd, &f.bulkFlags, "move the", operations.Change{Move: move}, func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
 					return s.RescheduleTasks(ctx, f.topic, filter, shift, b)
 				})
 			}

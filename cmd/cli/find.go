@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/operations"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
@@ -104,6 +105,7 @@ type bulkFlags struct {
 	dryRun bool
 	most   int64
 	yes    bool
+	later  backgroundFlags
 }
 
 func (f *bulkFlags) flags(fs *pflag.FlagSet) {
@@ -112,6 +114,7 @@ func (f *bulkFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.dryRun, "dry-run", false, "with a filter: count what matches, and change nothing")
 	fs.Int64Var(&f.most, "max", 0, "with a filter: no more than these tasks (default 1,000,000)")
 	fs.BoolVar(&f.yes, "yes", false, "with a filter: do not ask")
+	f.later.flags(fs)
 }
 
 // many reports whether it is about many tasks, and which.
@@ -129,7 +132,7 @@ func (f *bulkFlags) many(ids []string) (filter client.Filter, many bool, err err
 	case !filtered && (f.dryRun || f.most != 0):
 		return filter, false, session.Usagef("--dry-run and --max go with a filter")
 	default:
-		return filter, filtered, nil
+		return filter, filtered, f.later.check(filtered)
 	}
 }
 
@@ -142,10 +145,14 @@ type bulkView struct {
 	DryRun  bool   `json:"dry_run"`
 }
 
-// changeMany carries out a change of many tasks, after asking.
-func (c taskCommands) changeMany(cmd *cobra.Command, f *bulkFlags, what string, do func(context.Context, *client.Client, client.Bulk) (client.Progress, error)) error {
+// changeMany carries out a change of many tasks, after asking: do, or the same by an operation.
+func (c taskCommands) changeMany(cmd *cobra.Command, f *bulkFlags, what string, change operations.Change, do func(context.Context, *client.Client, client.Bulk) (client.Progress, error)) error {
 	if err := c.Confirm(f.yes || f.dryRun, what+" tasks of topic "+f.topic+" that match"); err != nil {
 		return err
+	}
+	if f.later.on {
+		change.DryRun, change.MaxTasks = f.dryRun, f.most
+		return c.start(cmd, f.topic, &f.later, change)
 	}
 	s, err := c.Connect()
 	if err != nil {

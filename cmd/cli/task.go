@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/operations"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
@@ -69,7 +70,7 @@ func (c taskCommands) delete() *cobra.Command {
 			case many && force:
 				return session.Usagef("--force is for one task: tasks of workflows that match a filter stay")
 			case many:
-				return c.changeMany(cmd, &f, "delete the", func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
+				return c.changeMany(cmd, &f, "delete the", operations.Change{Delete: filter.Wire()}, func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
 					return s.DeleteTasks(ctx, f.topic, filter, b)
 				})
 			}

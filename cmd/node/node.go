@@ -20,6 +20,7 @@ import (
 	"github.com/ddq-io/ddq/api/auth/oidc"
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/operations"
 	"github.com/ddq-io/ddq/api/ui"
 	"github.com/ddq-io/ddq/store"
 )
@@ -95,7 +96,7 @@ func (n *Node) options(ctx context.Context, log *slog.Logger) fx.Option {
 		fx.Supply(n.cfg, log, n, fx.Annotate(ctx, fx.As(new(context.Context)))),
 		fx.WithLogger(quietly),
 		fx.StartTimeout(startTimeout),
-		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps, newCertFollower, newKeyFollower, newIssuers, newAccess, newGate, openAudit),
+		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newOperations, newServer, newOps, newCertFollower, newKeyFollower, newIssuers, newAccess, newGate, openAudit),
 		fx.Invoke(wire),
 	)
 }
@@ -137,8 +138,17 @@ func newService(node *actors.Node, up *upkeep.Upkeep) *service.Service {
 	return service.New(node, up.IndexNow)
 }
 
-func newServer(cfg *Config, sys *service.Service, who *access.Access, written *audit.Log, log *slog.Logger, reg *prometheus.Registry) *server.Server {
-	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Audit: written, Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Options: cfg.TLS.serverOptions()}, sys, log, reg)
+// newOperations returns nil with a store that keeps no records.
+func newOperations(node *actors.Node, st store.Store, log *slog.Logger) *operations.Operations {
+	registry, ok := st.(store.Registry)
+	if !ok {
+		return nil
+	}
+	return operations.New(registry, node.Config().Node, node.Clock().Millis, log)
+}
+
+func newServer(cfg *Config, sys *service.Service, long *operations.Operations, who *access.Access, written *audit.Log, log *slog.Logger, reg *prometheus.Registry) *server.Server {
+	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Operations: long, Audit: written, Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Options: cfg.TLS.serverOptions()}, sys, log, reg)
 }
 
 // openAudit returns nil when nothing is to be written down.
@@ -168,7 +178,8 @@ type parts struct {
 	Access  *access.Access
 	Issuers *oidc.Issuers // nil: no tokens of others count
 	Gate    *gate
-	Audit   *audit.Log // nil: none
+	Audit   *audit.Log             // nil: none
+	Long    *operations.Operations // nil: none
 }
 
 // wire sets the order: the store first, then the operators' ports, so that what
@@ -255,6 +266,9 @@ func drain(ctx context.Context, grace time.Duration, p parts, log *slog.Logger) 
 	p.System.Node().Drain(ctx)
 	if err := p.Server.Stop(ctx); err != nil {
 		log.Warn("some tasks still ran at the end of the grace; their holds run out by themselves", "grace", grace, "err", err)
+	}
+	if p.Long != nil {
+		p.Long.Stop()
 	}
 	return nil // the operator chose the grace
 }

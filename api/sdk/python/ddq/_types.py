@@ -314,6 +314,22 @@ class Binding(TypedDict, total=False):
     name: str
 
 
+# BulkProgress is how far a change of many tasks has come.
+class BulkProgress(TypedDict, total=False):
+    # There may be more that match than max_tasks.
+    capped: bool
+    # A number of 64 bits, as text.
+    changed: str
+    # This is the last one.
+    done: bool
+    # A number of 64 bits, as text.
+    matched: str
+    # Matched, and delivered, deleted or edited before it was their turn; of a delete also tasks of
+    # workflows' steps, which stay.
+    # A number of 64 bits, as text.
+    skipped: str
+
+
 # Calendar is a named set of local times that schedules leave out, by the clock of each
 # schedule's zone: 1 to 10,000 entries. There are at most 1,000 calendars.
 class Calendar(TypedDict, total=False):
@@ -862,6 +878,10 @@ class GetCalendarResponse(TypedDict, total=False):
     calendar: Calendar
 
 
+class GetOperationResponse(TypedDict, total=False):
+    operation: Operation
+
+
 class GetOverviewResponse(TypedDict, total=False):
     # The second that due of topics begins with.
     # A number of 64 bits, as text.
@@ -1070,6 +1090,12 @@ class ListNodesResponse(TypedDict, total=False):
     nodes: List[Node]
 
 
+class ListOperationsResponse(TypedDict, total=False):
+    # Empty: there are no more.
+    next_page_token: str
+    operations: List[Operation]
+
+
 class ListRecipientsResponse(TypedDict, total=False):
     next_page_token: str
     recipients: List[Recipient]
@@ -1213,6 +1239,74 @@ OpenRuns = Literal[
     "OPEN_RUNS_UNSPECIFIED",
     "OPEN_RUNS_LEAVE",
     "OPEN_RUNS_CANCEL",
+]
+
+
+# Operation is a change of many tasks.
+class Operation(TypedDict, total=False):
+    # 0: it has not begun.
+    # A number of 64 bits, as text.
+    began_unix_ms: str
+    # A number of 64 bits, as text.
+    created_unix_ms: str
+    # 0: it has not ended.
+    # A number of 64 bits, as text.
+    ended_unix_ms: str
+    # FAILED: why.
+    error: Error
+    id: str
+    # The node that runs it.
+    node: str
+    # done: it has ended. Rises about once a second.
+    progress: BulkProgress
+    # What was asked for, with its topic.
+    request: StartOperationRequest
+    # Who started it: the name of a token, or of whatever else it was that said so; empty where nobody
+    # has to say.
+    started_by: str
+    state: OperationState
+    # It was asked to stop.
+    stopping: bool
+
+
+# OperationDeadLetters are the dead letters that a filter matches; all when it is unset.
+class OperationDeadLetters(TypedDict, total=False):
+    filter: DeadLetterFilter
+
+
+# OperationDelete deletes pending tasks, as DeleteTasks does.
+class OperationDelete(TypedDict, total=False):
+    dry_run: bool
+    # Something must be set; see DeleteTasksRequest.
+    filter: TaskFilter
+    # A number of 64 bits, as text.
+    max_tasks: str
+
+
+# OperationReschedule moves due times of pending tasks, as RescheduleTasks does.
+class OperationReschedule(TypedDict, total=False):
+    delay: str
+    dry_run: bool
+    # RFC 3339.
+    execute_time: str
+    # Something must be set; see RescheduleTasksRequest.
+    filter: TaskFilter
+    # A number of 64 bits, as text.
+    max_tasks: str
+    # From each task's own due time; may be negative.
+    shift: str
+    # Each task is due up to this much later, by its id.
+    spread: str
+
+
+OperationState = Literal[
+    "OPERATION_STATE_UNSPECIFIED",
+    "OPERATION_STATE_WAITING",
+    "OPERATION_STATE_RUNNING",
+    "OPERATION_STATE_DONE",
+    "OPERATION_STATE_FAILED",
+    "OPERATION_STATE_STOPPED",
+    "OPERATION_STATE_BROKEN_OFF",
 ]
 
 
@@ -1968,6 +2062,21 @@ class SkipTotal(TypedDict, total=False):
     reason: SkipReason
 
 
+class StartOperationRequest(TypedDict, total=False):
+    delete_dead_letters: OperationDeadLetters
+    delete_tasks: OperationDelete
+    # How many tasks are changed a second, at most: 1 to 100,000, and 0 means as many as it goes.
+    # A number of 64 bits, as text.
+    rate_per_s: str
+    requeue_dead_letters: OperationDeadLetters
+    reschedule_tasks: OperationReschedule
+    topic: str
+
+
+class StartOperationResponse(TypedDict, total=False):
+    operation: Operation
+
+
 # Step is one unit of a workflow: a task, a wait or a child workflow.
 class Step(TypedDict, total=False):
     # What it waits for; nothing when empty. At most 100.
@@ -2104,6 +2213,13 @@ StepStatus = TypedDict("StepStatus", {
     # RFC 3339.
     "until": "str",
 }, total=False)
+
+
+StopOperationRequest = Dict[str, object]
+
+
+class StopOperationResponse(TypedDict, total=False):
+    operation: Operation
 
 
 class SubmitWorkflowResponse(TypedDict, total=False):

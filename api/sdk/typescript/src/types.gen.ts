@@ -358,6 +358,24 @@ export interface Binding {
   name?: string;
 }
 
+/** BulkProgress is how far a change of many tasks has come. */
+export interface BulkProgress {
+  /** There may be more that match than max_tasks. */
+  capped?: boolean;
+  /** A number of 64 bits, as text. */
+  changed?: string;
+  /** This is the last one. */
+  done?: boolean;
+  /** A number of 64 bits, as text. */
+  matched?: string;
+  /**
+   * Matched, and delivered, deleted or edited before it was their turn; of a delete also tasks of
+   * workflows' steps, which stay.
+   * A number of 64 bits, as text.
+   */
+  skipped?: string;
+}
+
 /**
  * Calendar is a named set of local times that schedules leave out, by the clock of each
  * schedule's zone: 1 to 10,000 entries. There are at most 1,000 calendars.
@@ -981,6 +999,10 @@ export interface GetCalendarResponse {
   calendar?: Calendar;
 }
 
+export interface GetOperationResponse {
+  operation?: Operation;
+}
+
 export interface GetOverviewResponse {
   /**
    * The second that due of topics begins with.
@@ -1206,6 +1228,12 @@ export interface ListNodesResponse {
   nodes?: Node[];
 }
 
+export interface ListOperationsResponse {
+  /** Empty: there are no more. */
+  next_page_token?: string;
+  operations?: Operation[];
+}
+
 export interface ListRecipientsResponse {
   next_page_token?: string;
   recipients?: Recipient[];
@@ -1351,6 +1379,78 @@ export type OpenRuns =
   | "OPEN_RUNS_UNSPECIFIED"
   | "OPEN_RUNS_LEAVE"
   | "OPEN_RUNS_CANCEL";
+
+/** Operation is a change of many tasks. */
+export interface Operation {
+  /**
+   * 0: it has not begun.
+   * A number of 64 bits, as text.
+   */
+  began_unix_ms?: string;
+  /** A number of 64 bits, as text. */
+  created_unix_ms?: string;
+  /**
+   * 0: it has not ended.
+   * A number of 64 bits, as text.
+   */
+  ended_unix_ms?: string;
+  /** FAILED: why. */
+  error?: Error;
+  id?: string;
+  /** The node that runs it. */
+  node?: string;
+  /** done: it has ended. Rises about once a second. */
+  progress?: BulkProgress;
+  /** What was asked for, with its topic. */
+  request?: StartOperationRequest;
+  /**
+   * Who started it: the name of a token, or of whatever else it was that said so; empty where nobody
+   * has to say.
+   */
+  started_by?: string;
+  state?: OperationState;
+  /** It was asked to stop. */
+  stopping?: boolean;
+}
+
+/** OperationDeadLetters are the dead letters that a filter matches; all when it is unset. */
+export interface OperationDeadLetters {
+  filter?: DeadLetterFilter;
+}
+
+/** OperationDelete deletes pending tasks, as DeleteTasks does. */
+export interface OperationDelete {
+  dry_run?: boolean;
+  /** Something must be set; see DeleteTasksRequest. */
+  filter?: TaskFilter;
+  /** A number of 64 bits, as text. */
+  max_tasks?: string;
+}
+
+/** OperationReschedule moves due times of pending tasks, as RescheduleTasks does. */
+export interface OperationReschedule {
+  delay?: string;
+  dry_run?: boolean;
+  /** RFC 3339. */
+  execute_time?: string;
+  /** Something must be set; see RescheduleTasksRequest. */
+  filter?: TaskFilter;
+  /** A number of 64 bits, as text. */
+  max_tasks?: string;
+  /** From each task's own due time; may be negative. */
+  shift?: string;
+  /** Each task is due up to this much later, by its id. */
+  spread?: string;
+}
+
+export type OperationState =
+  | "OPERATION_STATE_UNSPECIFIED"
+  | "OPERATION_STATE_WAITING"
+  | "OPERATION_STATE_RUNNING"
+  | "OPERATION_STATE_DONE"
+  | "OPERATION_STATE_FAILED"
+  | "OPERATION_STATE_STOPPED"
+  | "OPERATION_STATE_BROKEN_OFF";
 
 /** OverLimit is what becomes of a task that is due when a rate has no token left. */
 export type OverLimit =
@@ -2172,6 +2272,23 @@ export interface SkipTotal {
   reason?: SkipReason;
 }
 
+export interface StartOperationRequest {
+  delete_dead_letters?: OperationDeadLetters;
+  delete_tasks?: OperationDelete;
+  /**
+   * How many tasks are changed a second, at most: 1 to 100,000, and 0 means as many as it goes.
+   * A number of 64 bits, as text.
+   */
+  rate_per_s?: string;
+  requeue_dead_letters?: OperationDeadLetters;
+  reschedule_tasks?: OperationReschedule;
+  topic?: string;
+}
+
+export interface StartOperationResponse {
+  operation?: Operation;
+}
+
 /** Step is one unit of a workflow: a task, a wait or a child workflow. */
 export interface Step {
   /** What it waits for; nothing when empty. At most 100. */
@@ -2313,6 +2430,12 @@ export interface StepStatus {
    * RFC 3339.
    */
   until?: string;
+}
+
+export type StopOperationRequest = Record<string, unknown>;
+
+export interface StopOperationResponse {
+  operation?: Operation;
 }
 
 export interface SubmitWorkflowResponse {
