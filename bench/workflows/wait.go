@@ -16,7 +16,7 @@ import (
 
 const (
 	submitBatch   = 100
-	submitsAtOnce = 64   // a call submits one after the other
+	submitsAtOnce = 64
 	signalled     = 1000 // of the workflows that wait, at most
 	signalsAtOnce = 64
 )

@@ -97,7 +97,7 @@ func TestANameIsNotRunAgainAfterItsCheckpoint(t *testing.T) {
 	}
 }
 
-func started(t *testing.T, cfg *Config) *Node {
+func started(t testing.TB, cfg *Config) *Node {
 	t.Helper()
 	n, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -106,7 +106,7 @@ func started(t *testing.T, cfg *Config) *Node {
 	return n
 }
 
-func stop(t *testing.T, n *Node) {
+func stop(t testing.TB, n *Node) {
 	t.Helper()
 	if err := n.Stop(); err != nil {
 		t.Error(err)

@@ -38,10 +38,10 @@ func New(cases *workflows.Workflows, edge Edge) ddqv1.WorkflowServiceServer {
 
 // SubmitWorkflow is for whoever may enqueue in all topics that the workflow makes tasks in.
 func (s *server) SubmitWorkflow(ctx context.Context, r *ddqv1.SubmitWorkflowRequest) (*ddqv1.SubmitWorkflowResponse, error) {
-	return s.submit(ctx, r.GetWorkflow())
+	return s.submit(ctx, s.cases, r.GetWorkflow())
 }
 
-func (s *server) submit(ctx context.Context, w *ddqv1.Workflow) (*ddqv1.SubmitWorkflowResponse, error) {
+func (s *server) submit(ctx context.Context, cases *workflows.Workflows, w *ddqv1.Workflow) (*ddqv1.SubmitWorkflowResponse, error) {
 	for _, topic := range append(TopicsOf(w.GetSteps()), w.GetTopic()) {
 		if e := s.edge.MayEnqueue(ctx, topic); e != nil {
 			return nil, e
@@ -51,7 +51,7 @@ func (s *server) submit(ctx context.Context, w *ddqv1.Workflow) (*ddqv1.SubmitWo
 	if e != nil {
 		return nil, e
 	}
-	done, err := s.cases.Submit(ctx, n)
+	done, err := cases.Submit(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -64,15 +64,18 @@ func (s *server) SubmitWorkflows(ctx context.Context, r *ddqv1.SubmitWorkflowsRe
 	if n := len(r.GetWorkflows()); n == 0 || n > workflows.MaxSubmits {
 		return nil, wire.Invalid("BATCH_SIZE", "workflows", "has %d; 1 to %d are allowed", n, workflows.MaxSubmits)
 	}
-	out := &ddqv1.SubmitWorkflowsResponse{}
-	for _, w := range r.GetWorkflows() {
-		done, err := s.submit(ctx, w)
-		result := &ddqv1.SubmitWorkflowResult{Result: &ddqv1.SubmitWorkflowResult_Submitted{Submitted: done}}
-		if err != nil {
-			result.Result = &ddqv1.SubmitWorkflowResult_Error{Error: s.edge.ItemError(err)}
-		}
-		out.Results = append(out.Results, result)
+	ids := make([]string, len(r.GetWorkflows()))
+	for i, w := range r.GetWorkflows() {
+		ids[i] = w.GetId()
 	}
+	out := &ddqv1.SubmitWorkflowsResponse{Results: make([]*ddqv1.SubmitWorkflowResult, len(ids))}
+	workflows.Spread(s.cases, ids, func(cases *workflows.Workflows, i int) {
+		done, err := s.submit(ctx, cases, r.GetWorkflows()[i])
+		out.Results[i] = &ddqv1.SubmitWorkflowResult{Result: &ddqv1.SubmitWorkflowResult_Submitted{Submitted: done}}
+		if err != nil {
+			out.Results[i].Result = &ddqv1.SubmitWorkflowResult_Error{Error: s.edge.ItemError(err)}
+		}
+	})
 	return out, ctx.Err()
 }
 

@@ -1,14 +1,6 @@
 package schedules
 
-import (
-	"sync"
-
-	"github.com/ddq-io/ddq/store/gather"
-	"github.com/ddq-io/ddq/store/place"
-)
-
-// spreadOver is how many items of a call are worked on at a time.
-const spreadOver = 64
+import "github.com/ddq-io/ddq/store/gather"
 
 // Spread works on the n items of a request, many at a time, those of one key in order. What
 // they read and commit of one shard goes to the store together.
@@ -17,18 +9,5 @@ func Spread(s *Schedules, n int, key func(int) string, work func(*Schedules, int
 	if s.cells != nil {
 		together.cells = gather.New(s.cells)
 	}
-	lanes := make([][]int, min(n, spreadOver))
-	for i := range n {
-		lane := place.HashID(key(i)) % uint64(len(lanes))
-		lanes[lane] = append(lanes[lane], i)
-	}
-	var wg sync.WaitGroup
-	for _, lane := range lanes {
-		wg.Go(func() {
-			for _, i := range lane {
-				work(&together, i)
-			}
-		})
-	}
-	wg.Wait()
+	gather.Spread(n, key, func(i int) { work(&together, i) })
 }

@@ -23,7 +23,7 @@ type Workflows struct {
 	limits *actors.Limits
 	topics Topics
 	tasks  Tasks
-	quota  quota.Quota
+	quota  *quota.Quota
 }
 
 // Topics are those to look in: one by name, or all where it is empty.
@@ -44,7 +44,7 @@ type Tasks interface {
 
 // New returns the use cases of workflows of a node.
 func New(of *actors.Node, topics Topics, tasks Tasks) *Workflows {
-	s := &Workflows{node: of, limits: &of.Config().Limits, topics: topics, tasks: tasks, quota: quota.Quota{Share: quotaShare}}
+	s := &Workflows{node: of, limits: &of.Config().Limits, topics: topics, tasks: tasks, quota: &quota.Quota{Share: quotaShare}}
 	if cells := of.Cells(); cells != nil {
 		s.kept = &access.Access{Store: cells, Node: &node{of, tasks}}
 	}
