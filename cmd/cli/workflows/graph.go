@@ -71,19 +71,46 @@ func (g *group) text() string {
 	return g.name + " [" + strings.Join(parts, ", ") + "]"
 }
 
-// writeLayers prints what can be done side by side in one line, and what waits below.
+// manyAlike is how many steps side by side are told one by one, where nothing but their names differs.
+const manyAlike = 20
+
+// like reports whether nothing but the names of two steps without copies differs.
+func (g *group) like(other *group) bool {
+	alone := len(g.states) == 1 && len(other.states) == 1 && g.counts[g.states[0]] == 1 && other.counts[other.states[0]] == 1
+	return alone && g.layer == other.layer && g.grew == other.grew && g.states[0] == other.states[0] && slices.Equal(g.after, other.after)
+}
+
+// alike is how many steps at the beginning of a list differ in nothing but their names.
+func alike(all []*group) int {
+	n := 1
+	for n < len(all) && all[0].like(all[n]) {
+		n++
+	}
+	return n
+}
+
+// writeLayers prints what can be done side by side in one line, and what waits below. Of many that are
+// alike it names the first and the last.
 func writeLayers(w io.Writer, steps []client.StepStatus) error {
 	layer := 0
 	var b strings.Builder
-	for i, g := range grouped(steps) {
+	for left := grouped(steps); len(left) > 0; {
+		g := left[0]
 		switch {
-		case i > 0 && g.layer != layer:
+		case b.Len() > 0 && g.layer != layer:
 			b.WriteString("\n  │\n")
 			layer = g.layer
-		case i > 0:
+		case b.Len() > 0:
 			b.WriteString("   ")
 		}
-		b.WriteString(g.text())
+		n := alike(left)
+		if n > manyAlike {
+			fmt.Fprintf(&b, "%s to %s [%d %s]", g.name, left[n-1].name, n, g.states[0])
+		} else {
+			n = 1
+			b.WriteString(g.text())
+		}
+		left = left[n:]
 	}
 	_, err := fmt.Fprintln(w, b.String())
 	return err

@@ -191,6 +191,9 @@ func (c commands) get() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.Call(cmd, func(ctx context.Context, from *client.Client) error {
 				s, steps, err := from.GetWorkflow(ctx, topic, args[0])
+				if err == nil && (graph || dot) {
+					steps, err = wholeOf(ctx, from, &s, steps)
+				}
 				switch {
 				case err != nil:
 					return err
@@ -211,6 +214,23 @@ func (c commands) get() *cobra.Command {
 	cmd.Flags().BoolVar(&dot, "dot", false, "the graph of its steps for Graphviz")
 	return cmd
 }
+
+// wholeOf returns all steps of a workflow, of which GetWorkflow returned the first.
+func wholeOf(ctx context.Context, from *client.Client, s *client.WorkflowStatus, first []client.StepStatus) (all []client.StepStatus, err error) {
+	if len(first) < shownByGet {
+		return first, nil
+	}
+	for step, err := range from.ListSteps(ctx, s.Topic, s.ID, 0) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, step)
+	}
+	return all, nil
+}
+
+// shownByGet is how many steps GetWorkflow returns at most.
+const shownByGet = 1000
 
 // why says what a step waits for, or what became of it.
 func why(s *client.StepStatus) string {
