@@ -65,10 +65,14 @@
 //	lookup, shard, shards                       what is in memory of a shard
 //	batch, effects                              what a call sees and writes, and what that does to the memory
 //	tasks, line, attributes, history, journals, changelog  parts of a task's life, which write to the batch
+//	due                                         counts of pending tasks by due time
 //	cells, boxes                                cells and parcels, the same
 //	transaction, apply, ids, ends               a call's time at a shard, of those parts
 //	add, hold, settle, commit, sweep, ...       the operations, each with a type over the transaction
 //	pebblestore                                 Store: a type for each role, which gives calls their transactions
+//
+// How many tasks are due in each minute and hour is counted in memory, and only for an hour
+// after somebody asked: a count on disk would be a key more for each minute of a batch.
 //
 // # What goes wrong
 //

@@ -19,6 +19,8 @@ type effects struct {
 	watching *store.Watching   // the next one
 	trimmed  int64             // the log is forgotten up to here
 
+	due []dueChange
+
 	cells, wakes   int64   // differences
 	in, out, taken int64   // how many parcels come to the boxes, and are taken from the in-box
 	left           []int64 // parcels that leave the out-box
@@ -75,7 +77,13 @@ func (x *effects) apply(sh *shard) {
 	}
 	if x.dropped {
 		sh.holds.drop()
+		sh.due = nil
 		sh.firstDue, sh.firstTrim, sh.firstWake = math.MaxInt64, math.MaxInt64, math.MaxInt64
+	}
+	if sh.due != nil {
+		for _, c := range x.due {
+			sh.due.add(c)
+		}
 	}
 	for _, h := range x.ended {
 		sh.holds.remove(h)
@@ -93,5 +101,5 @@ func (x *effects) reset() {
 	clear(x.begun)
 	clear(x.extended)
 	clear(x.ended)
-	*x = effects{begun: x.begun[:0], extended: x.extended[:0], ended: x.ended[:0]}
+	*x = effects{begun: x.begun[:0], extended: x.extended[:0], ended: x.ended[:0], due: x.due[:0]}
 }

@@ -73,8 +73,7 @@ func (t *transaction) bury(id string, e *entry, f found) error {
 		}
 		if ok {
 			due = at
-			t.next.pending--
-			if err := t.tasks.removeFrom(tablePending, at, id); err != nil {
+			if err := t.tasks.leavePending(at, id); err != nil {
 				return err
 			}
 		}

@@ -7,9 +7,15 @@ import (
 	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
-// Histogram counts pending tasks by due time. It reads the index of those that are due
-// before the last bound, and holds nobody up meanwhile.
+// Histogram counts pending tasks by due time, and holds nobody up meanwhile. When it is first
+// asked of a shard, and until the tasks are counted then, it reads all of them that are due
+// before the last bound. After that it reads those in minutes that a bound cuts.
 func (s *taskReader) Histogram(ctx context.Context, name store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+	if len(bounds) > 0 {
+		if stamp, counts, err := s.countedHistogram(ctx, name, bounds); err != nil || counts != nil {
+			return stamp, counts, err
+		}
+	}
 	return s.histogram(ctx, name, bounds, func(sh *shard) timeIndex {
 		return timeIndex{tablePending, sh.firstDue, sh.meta.pending}
 	})

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -123,4 +124,41 @@ func BenchmarkHistogram(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkAddLater adds tasks of 200 random bytes that are due within a span, in an hour or
+// more, while somebody asks how many are due when, or nobody does. It reports the CPU of the
+// process for each, and what the log got.
+func BenchmarkAddLater(b *testing.B) {
+	for _, span := range []time.Duration{time.Second, time.Hour, 24 * time.Hour, 365 * 24 * time.Hour} {
+		for _, batch := range []int{1, 16, 512} {
+			for _, asked := range []bool{false, true} {
+				b.Run(fmt.Sprintf("span=%v/batch=%d/asked=%v", span, batch, asked), func(b *testing.B) { benchmarkAddLater(b, span, batch, asked) })
+			}
+		}
+	}
+}
+
+func benchmarkAddLater(b *testing.B, span time.Duration, batch int, asked bool) {
+	s := openStore(b, Config{Dir: b.TempDir()})
+	x := newBencher(b, s, store.Shard{Topic: "bench", N: 0})
+	if asked {
+		if _, _, err := s.Histogram(context.Background(), x.shard, []store.Millis{1}); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // until nothing is counted
+	}
+	var used, took time.Duration
+	for left := b.N; left > 0; left -= batch {
+		later := x.tasks(batch)
+		for _, t := range later {
+			t.Due += store.Millis(3_600_000 + rand.Int64N(span.Milliseconds()))
+		}
+		began, started := time.Now(), cpuTime(b)
+		x.add(b, later)
+		used, took = used+cpuTime(b)-started, took+time.Since(began)
+	}
+	b.ReportMetric(float64(used.Nanoseconds())/1e3/float64(b.N), "cpu-us/task")
+	b.ReportMetric(float64(b.N)/took.Seconds(), "tasks/s")
+	b.ReportMetric(float64(s.dir.DB().Metrics().WAL.BytesIn)/float64(b.N), "log-bytes/task")
 }

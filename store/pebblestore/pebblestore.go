@@ -16,7 +16,8 @@ import (
 	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
-// Store is a store.Store in a directory of this machine. It has a type for each role.
+// Store is a store.Store in a directory of this machine. It has a type for each role. It owns
+// one goroutine, which counts pending tasks by due time where somebody asks for that.
 type Store struct {
 	*base
 	taskWriter
@@ -42,6 +43,7 @@ type (
 type base struct {
 	dir    *datadir.Dir
 	shards shards
+	walker *dueWalker
 }
 
 var (
@@ -82,6 +84,7 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 		return nil, err
 	}
 	s.dir = d
+	s.walker = startDueWalker(b)
 	return s, nil
 }
 
@@ -97,7 +100,10 @@ func (s *Store) load(d *datadir.Dir) error {
 }
 
 // Close waits for running calls and ends background work. It may be called twice.
-func (s *Store) Close() error { return s.dir.Close() }
+func (s *Store) Close() error {
+	s.walker.close()
+	return s.dir.Close()
+}
 
 // Failed returns what froze the directory, or nil. The store answers nothing until it
 // is opened anew.

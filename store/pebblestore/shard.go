@@ -30,6 +30,8 @@ type shard struct {
 	holds  holds
 	index  store.IndexState // a walk does not outlive the process
 
+	due *dueCounts // nil: nobody has asked for them of late
+
 	doubtful bool // a sweep repaired an index: meta is to be counted again
 
 	// No pending task is due before firstDue, and no done task is to be trimmed
@@ -105,6 +107,9 @@ func (sh *shard) loadIndex(d *datadir.Dir) error {
 		return nil
 	})
 }
+
+// doubt has the shard's numbers counted again: an index does not say what they say.
+func (sh *shard) doubt() { sh.doubtful, sh.due = true, nil }
 
 // stamp is that of an answer from what is in memory. Called under mu.
 func (sh *shard) stamp() store.Stamp {

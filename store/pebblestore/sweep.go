@@ -213,10 +213,10 @@ func (w *sweep) adopt(id string, e *entry) error {
 			}
 		}
 		w.sh.firstTrim = min(w.sh.firstTrim, e.trim)
-		w.sh.doubtful = true
+		w.sh.doubt()
 		return nil
 	}
-	w.sh.doubtful = true
+	w.sh.doubt()
 	if err := e.check(id); err != nil {
 		e.unreadable = true
 		if err := w.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil); err != nil {
@@ -286,6 +286,6 @@ func (w *sweep) checkIndex(index table, at store.Millis, id string, key []byte) 
 	if f == readable && !held && e.timeIn(index) == at && e.isIn(index) {
 		return false, nil
 	}
-	w.sh.doubtful = true
+	w.sh.doubt()
 	return true, w.remove(key, true)
 }

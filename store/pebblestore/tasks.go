@@ -42,6 +42,7 @@ func (t *tasks) addPending(due store.Millis, id string, traits []byte) error {
 	t.next.pending++
 	t.next.becamePending = true
 	t.sh.firstDue = min(t.sh.firstDue, due)
+	t.countDue(due, 1)
 	if key := appendLaneKey(nil, t.sh.number, traits, due, id); key != nil {
 		if err := t.index(key, traits); err != nil {
 			return err
@@ -52,12 +53,18 @@ func (t *tasks) addPending(due store.Millis, id string, traits []byte) error {
 }
 
 func (t *tasks) removePending(due store.Millis, id string, traits []byte) error {
-	t.next.pending--
 	if key := appendLaneKey(nil, t.sh.number, traits, due, id); key != nil {
 		if err := t.remove(key, false); err != nil {
 			return err
 		}
 	}
+	return t.leavePending(due, id)
+}
+
+// leavePending takes a task out of the index of those that are pending.
+func (t *tasks) leavePending(due store.Millis, id string) error {
+	t.next.pending--
+	t.countDue(due, -1)
 	return t.removeFrom(tablePending, due, id)
 }
 

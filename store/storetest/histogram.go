@@ -2,6 +2,9 @@ package storetest
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,6 +15,7 @@ func histogramCases() []entry {
 	return []entry{
 		{"Histogram/CountsPendingTasksByDueTime", histogram},
 		{"Histogram/SumsUpToThePendingTasks", histogramSums},
+		{"Histogram/EqualsAWalkAfterRandomChanges", histogramWalk},
 	}
 }
 
@@ -51,6 +55,59 @@ func histogramSums(f *fixture) {
 		total += n
 	}
 	equal(f, "sum of the counts", total, f.stats().Pending)
+}
+
+func histogramWalk(f *fixture) {
+	random, ids := rand.New(rand.NewPCG(1, 2)), numbered(200)
+	moment := func() store.Millis { // from an hour ago until some days ahead, at the start of a minute as often as not
+		at := f.now().Add(time.Duration(random.Int64N(int64(100*long))) - long)
+		return at - at%[]store.Millis{1, 60_000, 3_600_000}[random.IntN(3)]
+	}
+	some := func() []string {
+		random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		return ids[:1+random.IntN(30)]
+	}
+	for range 40 {
+		var batch []*store.Task
+		var edits []store.Edit
+		for _, id := range some() {
+			batch = append(batch, task(id, moment()))
+			edits = append(edits, store.Edit{ID: id, Due: moment()})
+		}
+		_, _, err := f.s.Add(f.ctx, f.shard, batch)
+		f.ok("add", err)
+		holds := holdsOf(long, some()...)
+		_, _, err = f.s.Hold(f.ctx, f.shard, f.fence, holds)
+		f.ok("hold", err)
+		for _, h := range holds[:len(holds)/2] {
+			_, _, err = f.s.Nack(f.ctx, f.shard, []store.Nack{{ID: h.ID, Token: h.Token, Delay: time.Duration(random.Int64N(int64(long)))}})
+			f.ok("nack", err)
+		}
+		_, _, err = f.s.Edit(f.ctx, f.shard, edits[:len(edits)/2])
+		f.ok("edit", err)
+		_, _, err = f.s.Remove(f.ctx, f.shard, some())
+		f.ok("remove", err)
+		bounds := []store.Millis{moment(), moment(), moment(), moment()}
+		slices.Sort(bounds)
+		bounds = slices.Compact(bounds)
+		same(f, "counts", f.histogram(bounds...), f.walked(bounds))
+	}
+}
+
+// walked is a histogram of what Window returns.
+func (f *fixture) walked(bounds []store.Millis) []int64 {
+	f.Helper()
+	counts := make([]int64, len(bounds)+1)
+	_, entries, err := f.s.Window(f.ctx, f.shard, store.WindowQuery{To: store.MaxDue, Limit: 1000})
+	f.ok("window", err)
+	for _, e := range entries {
+		bucket := 0
+		for bucket < len(bounds) && e.Due >= bounds[bucket] {
+			bucket++
+		}
+		counts[bucket]++
+	}
+	return counts
 }
 
 func (p *pair) checkHistogram(rt *rapid.T) {

@@ -261,6 +261,27 @@ func (v View) Walk(f func(key, value []byte) (bool, error)) (err error) {
 	return nil
 }
 
+// Snapshot is the directory as it was when it was made. Whoever made it closes it.
+type Snapshot struct {
+	d *Dir
+	s *pebble.Snapshot
+}
+
+// Snapshot returns the directory as it is now.
+func (d *Dir) Snapshot() Snapshot { return Snapshot{d, d.db.NewSnapshot()} }
+
+// Scan is Dir.Scan of a snapshot.
+func (s Snapshot) Scan(lower, upper []byte, f func(key, value []byte) (bool, error)) error {
+	it, err := s.s.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return s.d.ReadError(err)
+	}
+	return View{s.d, it}.Walk(f)
+}
+
+// Close gives a snapshot up.
+func (s Snapshot) Close() { s.s.Close() } //nolint:errcheck // it always returns nil
+
 // outcome is the error of a synced write.
 func (d *Dir) outcome() error {
 	if d.disk.failure() != nil {
