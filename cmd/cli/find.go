@@ -230,9 +230,13 @@ func (c taskCommands) due() *cobra.Command {
 			if topic == "" {
 				return session.Usagef("--topic is required")
 			}
+			start := from.time(time.Now())
+			if !from.set && width > 0 { // tasks in minutes that a bound cuts are read one by one
+				start = time.Now().Truncate(min(width, time.Minute))
+			}
 			out := c.Listing("from", "count")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				h, err := s.DueHistogram(ctx, topic, from.time(time.Now()), width, buckets)
+				h, err := s.DueHistogram(ctx, topic, start, width, buckets)
 				if err != nil {
 					return err
 				}
@@ -251,7 +255,7 @@ func (c taskCommands) due() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "topic of the tasks (required)")
-	cmd.Flags().Var(&from, "from", "where the first bucket begins: RFC 3339, or 1h for an hour from now (default now)")
+	cmd.Flags().Var(&from, "from", "where the first bucket begins: RFC 3339, or 1h for an hour from now (default: the minute of now)")
 	node.DurationVar(cmd.Flags(), &width, "bucket", time.Minute, "how wide a bucket is")
 	cmd.Flags().IntVar(&buckets, "buckets", 10, "how many; at most 1,000")
 	return cmd
