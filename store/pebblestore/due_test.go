@@ -321,3 +321,30 @@ func TestDueCountsAreMadeAgainAfterARepair(t *testing.T) {
 		x.s.checkHistogram(t, dueShard, []store.Millis{due - 1, due + 1})
 	})
 }
+
+// BenchmarkDueChange is what a change of the index costs while somebody asks, with batches of
+// 512 of random due times.
+func BenchmarkDueChange(b *testing.B) {
+	for _, span := range []time.Duration{time.Hour, 24 * time.Hour, 365 * 24 * time.Hour} {
+		b.Run(span.String(), func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 2))
+			moments := make([]store.Millis, 1<<14)
+			for i := range moments {
+				moments[i] = store.Millis(random.Int64N(span.Milliseconds()))
+			}
+			sh := newShard(dueShard, 1, nil)
+			sh.due = newDueCounts(0)
+			sh.due.complete = true
+			t := batch{sh: sh}
+			b.ReportAllocs()
+			started := cpuTime(b)
+			for i := range b.N {
+				if t.countDue(moments[i%len(moments)], 1); len(t.next.due) == 512 {
+					t.next.apply(sh)
+					t.next.reset()
+				}
+			}
+			b.ReportMetric(float64((cpuTime(b)-started).Nanoseconds())/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
