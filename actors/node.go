@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/loglevel"
 	"github.com/ddq-io/ddq/actors/meter"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
@@ -46,14 +47,16 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	}
 	m := metrics.New(reg)
 	cfg = cfg.WithDefaults()
-	rt := &runtime.Runtime{Name: cfg.Node, Waiters: runtime.NewWaiters(), Metrics: m, Log: log, Random: rand.Float64}
+	levels := loglevel.Of(log)
+	rt := &runtime.Runtime{Name: cfg.Node, Waiters: runtime.NewWaiters(), Metrics: m, Log: levels.Logger(), Random: rand.Float64}
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt, lives: shardLives{rt}, wakes: wakeTimes{rt: rt}}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
 	rt.Meter = meter.New(rt.Clock.Millis)
-	rt.Store = rt.Meter.Store(metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels))
+	rt.Tasks = levels.Tasks(cfg.Node, rt.Clock.Millis)
+	rt.Store = rt.Tasks.Store(rt.Meter.Store(metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels)))
 	if cells, keeps := st.(store.Cells); keeps {
-		rt.Cells = rt.Meter.Cells(metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels))
+		rt.Cells = rt.Tasks.Cells(rt.Meter.Cells(metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels)))
 	}
 	rt.Calendars, rt.Definitions = runtime.NewCalendars(rt.Cells), runtime.NewDefinitions()
 	failing, _ := st.(failingStore)
@@ -62,8 +65,8 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Fleet = fleet.NewMembership(cfg.Node)
 	rt.Refresh = s.topics.Refresh
 	rt.Topics = runtime.TopicCalls{Of: s.topics.topicOf, Stored: s.topics.storedTopic, TellPending: s.topics.tellPending, TellCommitted: s.topics.tellCommitted}
-	rt.Restarts = engine.NewRestartStrategy(log, m.Restarts.Inc, runtime.FailLost)
-	rt.Keeper = lease.New(rt.Store, log, store.Session{
+	rt.Restarts = engine.NewRestartStrategy(rt.Log, m.Restarts.Inc, runtime.FailLost)
+	rt.Keeper = lease.New(rt.Store, rt.Log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
 	rt.Keeper.OnLost = func() { s.topics.broadcast(&shard.LeaseLost{}) }

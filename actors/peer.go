@@ -2,9 +2,11 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/loglevel"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
@@ -132,6 +134,33 @@ func (p *Peer) Drain(draining bool) error {
 			Message: "the node stands alone: there is nobody to hand its shards over to"}
 	}
 	return problem.AsError(p.rt.Fleet.SetDrained(draining))
+}
+
+// SetLogLevel makes the node log more or less for a while. It returns until when, the zero
+// time when nothing was turned on.
+func (p *Peer) SetLogLevel(l fleet.LogLevel) (until time.Time, err error) {
+	levels := p.rt.Tasks.Levels
+	switch {
+	case l.Level == nil && l.Topic == "":
+		levels.Reset()
+		p.rt.Log.Info("log level as configured")
+		return until, nil
+	case l.Level == nil:
+		levels.ResetTopic(l.Topic)
+		p.rt.Log.Info("lines of tasks off", "topic", l.Topic)
+		return until, nil
+	}
+	until = time.Now().Add(l.For)
+	if l.Topic == "" {
+		p.rt.Log.Info("log level changed", "level", *l.Level, "until", until)
+		levels.Set(*l.Level, until)
+		return until, nil
+	}
+	if err := levels.SetTopic(l.Topic, until); err != nil {
+		return time.Time{}, &problem.Error{Kind: problem.Precondition, Reason: "TOO_MANY_TOPICS", Field: "topic", Message: fmt.Sprintf("%v: %d at a time", err, loglevel.MostTopics)}
+	}
+	p.rt.Log.Info("lines of tasks on", "topic", l.Topic, "until", until)
+	return until, nil
 }
 
 // ReleaseShard makes the node give up a shard that it owns. If it is placed

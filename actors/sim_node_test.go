@@ -363,6 +363,10 @@ func (n *simNode) Workers(context.Context, fleet.Member, fleet.WorkersQuery) ([]
 
 func (n *simNode) Drain(context.Context, fleet.Member, bool) error { return errSimAway }
 
+func (n *simNode) SetLogLevel(context.Context, fleet.Member, fleet.LogLevel) (time.Time, error) {
+	return time.Time{}, errSimAway
+}
+
 func (n *simNode) Release(context.Context, fleet.Member, store.Shard) error { return errSimAway }
 
 // Subscribe opens a link.

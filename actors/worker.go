@@ -7,6 +7,7 @@ import (
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/store"
 )
 
 // worker is the actor of one subscription: it turns held tasks into deliveries
@@ -92,6 +93,9 @@ func (w *worker) deliver(m *shard.Deliver) {
 	if w.gone || !w.out.Deliver(deliveries) {
 		w.giveBack(deliveries)
 		return
+	}
+	if !w.sub.Options.ByNode() {
+		w.Tasks.Sent(store.Shard{Topic: topic.Name, N: m.Shard}, w.sub.Options.Worker, now, m.Tasks)
 	}
 	if !w.sub.Options.TellsSent {
 		for _, h := range m.Tasks {

@@ -95,6 +95,8 @@ type Peers interface {
 	Workers(ctx context.Context, to Member, q WorkersQuery) ([]Worker, error)
 	// Drain makes a node give up its shards, or take shards again.
 	Drain(ctx context.Context, to Member, draining bool) error
+	// SetLogLevel makes a node log more or less for a while, and returns until when.
+	SetLogLevel(ctx context.Context, to Member, l LogLevel) (time.Time, error)
 	// Release makes a node give up a shard.
 	Release(ctx context.Context, to Member, s store.Shard) error
 }

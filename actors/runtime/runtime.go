@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/loglevel"
 	"github.com/ddq-io/ddq/actors/meter"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
@@ -34,6 +35,7 @@ type Runtime struct {
 	Waiters     *Waiters
 	Metrics     *metrics.Metrics
 	Meter       *meter.Meter
+	Tasks       *loglevel.Tasks // lines of what happens to tasks
 	Log         *slog.Logger
 	Root        *actor.RootContext
 	Restarts    *engine.RestartStrategy

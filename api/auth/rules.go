@@ -106,6 +106,7 @@ var services = map[string][]Rule{
 		{"ListWorkers", Read, Shown},
 		{"DrainNode", Admin, Fleet},
 		{"UndrainNode", Admin, Fleet},
+		{"SetLogLevel", Admin, Fleet},
 		{"PlanRebalance", Admin, Fleet},
 		{"ReleaseShard", Admin, Fleet},
 	},
@@ -187,6 +188,7 @@ var services = map[string][]Rule{
 		{"DescribePeer", Node, Fleet},
 		{"ListPeerWorkers", Node, Fleet},
 		{"DrainPeer", Node, Fleet},
+		{"SetPeerLogLevel", Node, Fleet},
 		{"ReleasePeerShard", Node, Fleet},
 	},
 	"grpc.health.v1.Health": {

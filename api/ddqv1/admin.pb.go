@@ -180,6 +180,63 @@ func (NodeState) EnumDescriptor() ([]byte, []int) {
 	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
 }
 
+// LogLevel is from where on a node logs.
+type LogLevel int32
+
+const (
+	// As the node was configured.
+	LogLevel_LOG_LEVEL_UNSPECIFIED LogLevel = 0
+	LogLevel_LOG_LEVEL_DEBUG       LogLevel = 1
+	LogLevel_LOG_LEVEL_INFO        LogLevel = 2
+	LogLevel_LOG_LEVEL_WARN        LogLevel = 3
+	LogLevel_LOG_LEVEL_ERROR       LogLevel = 4
+)
+
+// Enum value maps for LogLevel.
+var (
+	LogLevel_name = map[int32]string{
+		0: "LOG_LEVEL_UNSPECIFIED",
+		1: "LOG_LEVEL_DEBUG",
+		2: "LOG_LEVEL_INFO",
+		3: "LOG_LEVEL_WARN",
+		4: "LOG_LEVEL_ERROR",
+	}
+	LogLevel_value = map[string]int32{
+		"LOG_LEVEL_UNSPECIFIED": 0,
+		"LOG_LEVEL_DEBUG":       1,
+		"LOG_LEVEL_INFO":        2,
+		"LOG_LEVEL_WARN":        3,
+		"LOG_LEVEL_ERROR":       4,
+	}
+)
+
+func (x LogLevel) Enum() *LogLevel {
+	p := new(LogLevel)
+	*p = x
+	return p
+}
+
+func (x LogLevel) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LogLevel) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_admin_proto_enumTypes[3].Descriptor()
+}
+
+func (LogLevel) Type() protoreflect.EnumType {
+	return &file_ddq_v1_admin_proto_enumTypes[3]
+}
+
+func (x LogLevel) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LogLevel.Descriptor instead.
+func (LogLevel) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{3}
+}
+
 // TopicPolicy holds what a topic decides for its tasks. An unset field means
 // the server's default at creation, and no change in ConfigureTopic.
 type TopicPolicy struct {
@@ -3855,6 +3912,125 @@ func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
 	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
+type SetLogLevelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What is logged from now on. Unspecified ends what was asked for before. With a topic it
+	// is debug or unspecified.
+	Level LogLevel `protobuf:"varint,2,opt,name=level,proto3,enum=ddq.v1.LogLevel" json:"level,omitempty"`
+	// Of which a line is logged for each thing that happens to a task; empty: the level is for
+	// everything that the node logs.
+	Topic string `protobuf:"bytes,3,opt,name=topic,proto3" json:"topic,omitempty"`
+	// After how long the level ends by itself: a day at most. 0 is 5 minutes.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelRequest) Reset() {
+	*x = SetLogLevelRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelRequest) ProtoMessage() {}
+
+func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
+func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *SetLogLevelRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetLogLevelRequest) GetLevel() LogLevel {
+	if x != nil {
+		return x.Level
+	}
+	return LogLevel_LOG_LEVEL_UNSPECIFIED
+}
+
+func (x *SetLogLevelRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SetLogLevelRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type SetLogLevelResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the level ends by itself; 0 when nothing was turned on.
+	UntilUnixMs   int64 `protobuf:"varint,1,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelResponse) Reset() {
+	*x = SetLogLevelResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelResponse) ProtoMessage() {}
+
+func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
+func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *SetLogLevelResponse) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
 type PlanRebalanceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Drain         []string               `protobuf:"bytes,1,rep,name=drain,proto3" json:"drain,omitempty"`
@@ -3864,7 +4040,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[56]
+	mi := &file_ddq_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4052,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[56]
+	mi := &file_ddq_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +4065,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -3908,7 +4084,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[57]
+	mi := &file_ddq_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +4096,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[57]
+	mi := &file_ddq_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +4109,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -3957,7 +4133,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[58]
+	mi := &file_ddq_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3969,7 +4145,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[58]
+	mi := &file_ddq_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3982,7 +4158,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -4023,7 +4199,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[59]
+	mi := &file_ddq_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4035,7 +4211,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[59]
+	mi := &file_ddq_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4048,7 +4224,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -4073,7 +4249,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[60]
+	mi := &file_ddq_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4085,7 +4261,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[60]
+	mi := &file_ddq_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4098,7 +4274,7 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
@@ -4395,7 +4571,14 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x11DrainNodeResponse\"(\n" +
 	"\x12UndrainNodeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x15\n" +
-	"\x13UndrainNodeResponse\",\n" +
+	"\x13UndrainNodeResponse\"}\n" +
+	"\x12SetLogLevelRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
+	"\x05level\x18\x02 \x01(\x0e2\x10.ddq.v1.LogLevelR\x05level\x12\x14\n" +
+	"\x05topic\x18\x03 \x01(\tR\x05topic\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
+	"\x13SetLogLevelResponse\x12\"\n" +
+	"\runtil_unix_ms\x18\x01 \x01(\x03R\vuntilUnixMs\",\n" +
 	"\x14PlanRebalanceRequest\x12\x14\n" +
 	"\x05drain\x18\x01 \x03(\tR\x05drain\"@\n" +
 	"\x15PlanRebalanceResponse\x12'\n" +
@@ -4421,7 +4604,13 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
 	"\x11NODE_STATE_ACTIVE\x10\x02\x12\x17\n" +
-	"\x13NODE_STATE_DRAINING\x10\x032\xfa\x11\n" +
+	"\x13NODE_STATE_DRAINING\x10\x03*w\n" +
+	"\bLogLevel\x12\x19\n" +
+	"\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fLOG_LEVEL_DEBUG\x10\x01\x12\x12\n" +
+	"\x0eLOG_LEVEL_INFO\x10\x02\x12\x12\n" +
+	"\x0eLOG_LEVEL_WARN\x10\x03\x12\x13\n" +
+	"\x0fLOG_LEVEL_ERROR\x10\x042\xe8\x12\n" +
 	"\fAdminService\x12]\n" +
 	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/topics\x12m\n" +
@@ -4449,7 +4638,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\rWatchOverview\x12\x1c.ddq.v1.WatchOverviewRequest\x1a\x1d.ddq.v1.WatchOverviewResponse0\x01\x12[\n" +
 	"\vListWorkers\x12\x1a.ddq.v1.ListWorkersRequest\x1a\x1b.ddq.v1.ListWorkersResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/workers\x12c\n" +
 	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/nodes/{name}:drain\x12k\n" +
-	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/nodes/{name}:undrain\x12h\n" +
+	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/nodes/{name}:undrain\x12l\n" +
+	"\vSetLogLevel\x12\x1a.ddq.v1.SetLogLevelRequest\x1a\x1b.ddq.v1.SetLogLevelResponse\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/nodes/{name}:loglevel\x12h\n" +
 	"\rPlanRebalance\x12\x1c.ddq.v1.PlanRebalanceRequest\x1a\x1d.ddq.v1.PlanRebalanceResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/shards:plan\x12h\n" +
 	"\fReleaseShard\x12\x1b.ddq.v1.ReleaseShardRequest\x1a\x1c.ddq.v1.ReleaseShardResponse\"\x1d\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/v1/shards:release\x12o\n" +
 	"\fReshardTopic\x12\x1b.ddq.v1.ReshardTopicRequest\x1a\x1c.ddq.v1.ReshardTopicResponse\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/topics/{name}:reshardB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
@@ -4466,168 +4656,174 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_admin_proto_rawDescData
 }
 
-var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(RateKind)(0),                      // 0: ddq.v1.RateKind
 	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
 	(NodeState)(0),                     // 2: ddq.v1.NodeState
-	(*TopicPolicy)(nil),                // 3: ddq.v1.TopicPolicy
-	(*IndexedAttributes)(nil),          // 4: ddq.v1.IndexedAttributes
-	(*RateLimit)(nil),                  // 5: ddq.v1.RateLimit
-	(*Topic)(nil),                      // 6: ddq.v1.Topic
-	(*Depth)(nil),                      // 7: ddq.v1.Depth
-	(*CreateTopicRequest)(nil),         // 8: ddq.v1.CreateTopicRequest
-	(*CreateTopicResponse)(nil),        // 9: ddq.v1.CreateTopicResponse
-	(*ConfigureTopicRequest)(nil),      // 10: ddq.v1.ConfigureTopicRequest
-	(*ConfigureTopicResponse)(nil),     // 11: ddq.v1.ConfigureTopicResponse
-	(*DescribeTopicRequest)(nil),       // 12: ddq.v1.DescribeTopicRequest
-	(*DescribeTopicResponse)(nil),      // 13: ddq.v1.DescribeTopicResponse
-	(*ListTopicsRequest)(nil),          // 14: ddq.v1.ListTopicsRequest
-	(*ListTopicsResponse)(nil),         // 15: ddq.v1.ListTopicsResponse
-	(*DeleteTopicRequest)(nil),         // 16: ddq.v1.DeleteTopicRequest
-	(*DeleteTopicResponse)(nil),        // 17: ddq.v1.DeleteTopicResponse
-	(*PauseTopicRequest)(nil),          // 18: ddq.v1.PauseTopicRequest
-	(*PauseTopicResponse)(nil),         // 19: ddq.v1.PauseTopicResponse
-	(*ResumeTopicRequest)(nil),         // 20: ddq.v1.ResumeTopicRequest
-	(*ResumeTopicResponse)(nil),        // 21: ddq.v1.ResumeTopicResponse
-	(*PurgeTopicRequest)(nil),          // 22: ddq.v1.PurgeTopicRequest
-	(*PurgeTopicResponse)(nil),         // 23: ddq.v1.PurgeTopicResponse
-	(*DeadLetterFilter)(nil),           // 24: ddq.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),     // 25: ddq.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),    // 26: ddq.v1.ListDeadLettersResponse
-	(*RequeueDeadLettersRequest)(nil),  // 27: ddq.v1.RequeueDeadLettersRequest
-	(*RequeueDeadLettersResponse)(nil), // 28: ddq.v1.RequeueDeadLettersResponse
-	(*DeleteDeadLettersRequest)(nil),   // 29: ddq.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil),  // 30: ddq.v1.DeleteDeadLettersResponse
-	(*DescribeServerRequest)(nil),      // 31: ddq.v1.DescribeServerRequest
-	(*DescribeServerResponse)(nil),     // 32: ddq.v1.DescribeServerResponse
-	(*Node)(nil),                       // 33: ddq.v1.Node
-	(*NodeLoad)(nil),                   // 34: ddq.v1.NodeLoad
-	(*ListNodesRequest)(nil),           // 35: ddq.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),          // 36: ddq.v1.ListNodesResponse
-	(*ListShardsRequest)(nil),          // 37: ddq.v1.ListShardsRequest
-	(*ListShardsResponse)(nil),         // 38: ddq.v1.ListShardsResponse
-	(*Shard)(nil),                      // 39: ddq.v1.Shard
-	(*GetOverviewRequest)(nil),         // 40: ddq.v1.GetOverviewRequest
-	(*WatchOverviewRequest)(nil),       // 41: ddq.v1.WatchOverviewRequest
-	(*WatchOverviewResponse)(nil),      // 42: ddq.v1.WatchOverviewResponse
-	(*GetOverviewResponse)(nil),        // 43: ddq.v1.GetOverviewResponse
-	(*TopicOverview)(nil),              // 44: ddq.v1.TopicOverview
-	(*Pulse)(nil),                      // 45: ddq.v1.Pulse
-	(*PulseWindow)(nil),                // 46: ddq.v1.PulseWindow
-	(*PulseRates)(nil),                 // 47: ddq.v1.PulseRates
-	(*Lateness)(nil),                   // 48: ddq.v1.Lateness
-	(*ListWorkersRequest)(nil),         // 49: ddq.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),        // 50: ddq.v1.ListWorkersResponse
-	(*Worker)(nil),                     // 51: ddq.v1.Worker
-	(*ReshardTopicRequest)(nil),        // 52: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 53: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 54: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 55: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 56: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 57: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 58: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 59: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 60: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 61: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 62: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 63: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 64: ddq.v1.Backoff
-	(DeadReason)(0),                    // 65: ddq.v1.DeadReason
-	(*Task)(nil),                       // 66: ddq.v1.Task
+	(LogLevel)(0),                      // 3: ddq.v1.LogLevel
+	(*TopicPolicy)(nil),                // 4: ddq.v1.TopicPolicy
+	(*IndexedAttributes)(nil),          // 5: ddq.v1.IndexedAttributes
+	(*RateLimit)(nil),                  // 6: ddq.v1.RateLimit
+	(*Topic)(nil),                      // 7: ddq.v1.Topic
+	(*Depth)(nil),                      // 8: ddq.v1.Depth
+	(*CreateTopicRequest)(nil),         // 9: ddq.v1.CreateTopicRequest
+	(*CreateTopicResponse)(nil),        // 10: ddq.v1.CreateTopicResponse
+	(*ConfigureTopicRequest)(nil),      // 11: ddq.v1.ConfigureTopicRequest
+	(*ConfigureTopicResponse)(nil),     // 12: ddq.v1.ConfigureTopicResponse
+	(*DescribeTopicRequest)(nil),       // 13: ddq.v1.DescribeTopicRequest
+	(*DescribeTopicResponse)(nil),      // 14: ddq.v1.DescribeTopicResponse
+	(*ListTopicsRequest)(nil),          // 15: ddq.v1.ListTopicsRequest
+	(*ListTopicsResponse)(nil),         // 16: ddq.v1.ListTopicsResponse
+	(*DeleteTopicRequest)(nil),         // 17: ddq.v1.DeleteTopicRequest
+	(*DeleteTopicResponse)(nil),        // 18: ddq.v1.DeleteTopicResponse
+	(*PauseTopicRequest)(nil),          // 19: ddq.v1.PauseTopicRequest
+	(*PauseTopicResponse)(nil),         // 20: ddq.v1.PauseTopicResponse
+	(*ResumeTopicRequest)(nil),         // 21: ddq.v1.ResumeTopicRequest
+	(*ResumeTopicResponse)(nil),        // 22: ddq.v1.ResumeTopicResponse
+	(*PurgeTopicRequest)(nil),          // 23: ddq.v1.PurgeTopicRequest
+	(*PurgeTopicResponse)(nil),         // 24: ddq.v1.PurgeTopicResponse
+	(*DeadLetterFilter)(nil),           // 25: ddq.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),     // 26: ddq.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),    // 27: ddq.v1.ListDeadLettersResponse
+	(*RequeueDeadLettersRequest)(nil),  // 28: ddq.v1.RequeueDeadLettersRequest
+	(*RequeueDeadLettersResponse)(nil), // 29: ddq.v1.RequeueDeadLettersResponse
+	(*DeleteDeadLettersRequest)(nil),   // 30: ddq.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil),  // 31: ddq.v1.DeleteDeadLettersResponse
+	(*DescribeServerRequest)(nil),      // 32: ddq.v1.DescribeServerRequest
+	(*DescribeServerResponse)(nil),     // 33: ddq.v1.DescribeServerResponse
+	(*Node)(nil),                       // 34: ddq.v1.Node
+	(*NodeLoad)(nil),                   // 35: ddq.v1.NodeLoad
+	(*ListNodesRequest)(nil),           // 36: ddq.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),          // 37: ddq.v1.ListNodesResponse
+	(*ListShardsRequest)(nil),          // 38: ddq.v1.ListShardsRequest
+	(*ListShardsResponse)(nil),         // 39: ddq.v1.ListShardsResponse
+	(*Shard)(nil),                      // 40: ddq.v1.Shard
+	(*GetOverviewRequest)(nil),         // 41: ddq.v1.GetOverviewRequest
+	(*WatchOverviewRequest)(nil),       // 42: ddq.v1.WatchOverviewRequest
+	(*WatchOverviewResponse)(nil),      // 43: ddq.v1.WatchOverviewResponse
+	(*GetOverviewResponse)(nil),        // 44: ddq.v1.GetOverviewResponse
+	(*TopicOverview)(nil),              // 45: ddq.v1.TopicOverview
+	(*Pulse)(nil),                      // 46: ddq.v1.Pulse
+	(*PulseWindow)(nil),                // 47: ddq.v1.PulseWindow
+	(*PulseRates)(nil),                 // 48: ddq.v1.PulseRates
+	(*Lateness)(nil),                   // 49: ddq.v1.Lateness
+	(*ListWorkersRequest)(nil),         // 50: ddq.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),        // 51: ddq.v1.ListWorkersResponse
+	(*Worker)(nil),                     // 52: ddq.v1.Worker
+	(*ReshardTopicRequest)(nil),        // 53: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 54: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 55: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 56: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 57: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 58: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 59: ddq.v1.UndrainNodeResponse
+	(*SetLogLevelRequest)(nil),         // 60: ddq.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),        // 61: ddq.v1.SetLogLevelResponse
+	(*PlanRebalanceRequest)(nil),       // 62: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 63: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 64: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 65: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 66: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 67: ddq.v1.Backoff
+	(DeadReason)(0),                    // 68: ddq.v1.DeadReason
+	(*Task)(nil),                       // 69: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	64, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
-	5,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
-	5,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
+	67, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	6,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
+	6,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
 	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
-	4,  // 4: ddq.v1.TopicPolicy.indexed_attributes:type_name -> ddq.v1.IndexedAttributes
+	5,  // 4: ddq.v1.TopicPolicy.indexed_attributes:type_name -> ddq.v1.IndexedAttributes
 	0,  // 5: ddq.v1.RateLimit.kind:type_name -> ddq.v1.RateKind
-	3,  // 6: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
-	3,  // 7: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	6,  // 8: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
-	3,  // 9: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	6,  // 10: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
-	6,  // 11: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
-	7,  // 12: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
-	6,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
-	6,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
-	6,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	65, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
-	24, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	66, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
-	24, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	24, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	4,  // 6: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
+	4,  // 7: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	7,  // 8: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
+	4,  // 9: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	7,  // 10: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
+	7,  // 11: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
+	8,  // 12: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
+	7,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
+	7,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
+	7,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
+	68, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	25, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	69, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	25, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	25, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	2,  // 21: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
-	34, // 22: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
-	33, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
-	39, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
-	7,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	54, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	43, // 27: ddq.v1.WatchOverviewResponse.overview:type_name -> ddq.v1.GetOverviewResponse
-	32, // 28: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
-	44, // 29: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
-	33, // 30: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
-	6,  // 31: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
-	7,  // 32: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
-	45, // 33: ddq.v1.TopicOverview.pulse:type_name -> ddq.v1.Pulse
-	46, // 34: ddq.v1.Pulse.minute:type_name -> ddq.v1.PulseWindow
-	46, // 35: ddq.v1.Pulse.hour:type_name -> ddq.v1.PulseWindow
-	47, // 36: ddq.v1.PulseWindow.per_second:type_name -> ddq.v1.PulseRates
-	48, // 37: ddq.v1.PulseWindow.lateness:type_name -> ddq.v1.Lateness
-	51, // 38: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
-	6,  // 39: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	61, // 40: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	8,  // 41: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	10, // 42: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	12, // 43: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	14, // 44: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	16, // 45: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	18, // 46: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	20, // 47: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	22, // 48: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	25, // 49: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	27, // 50: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	29, // 51: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	31, // 52: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	35, // 53: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	37, // 54: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	40, // 55: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
-	41, // 56: ddq.v1.AdminService.WatchOverview:input_type -> ddq.v1.WatchOverviewRequest
-	49, // 57: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
-	55, // 58: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	57, // 59: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	59, // 60: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	62, // 61: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	52, // 62: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	9,  // 63: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	11, // 64: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	13, // 65: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	15, // 66: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	17, // 67: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	19, // 68: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	21, // 69: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	23, // 70: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	26, // 71: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	28, // 72: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	30, // 73: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	32, // 74: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	36, // 75: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	38, // 76: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	43, // 77: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
-	42, // 78: ddq.v1.AdminService.WatchOverview:output_type -> ddq.v1.WatchOverviewResponse
-	50, // 79: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
-	56, // 80: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	58, // 81: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	60, // 82: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	63, // 83: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	53, // 84: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	63, // [63:85] is the sub-list for method output_type
-	41, // [41:63] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	35, // 22: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
+	34, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
+	40, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
+	8,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
+	55, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	44, // 27: ddq.v1.WatchOverviewResponse.overview:type_name -> ddq.v1.GetOverviewResponse
+	33, // 28: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
+	45, // 29: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
+	34, // 30: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
+	7,  // 31: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
+	8,  // 32: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
+	46, // 33: ddq.v1.TopicOverview.pulse:type_name -> ddq.v1.Pulse
+	47, // 34: ddq.v1.Pulse.minute:type_name -> ddq.v1.PulseWindow
+	47, // 35: ddq.v1.Pulse.hour:type_name -> ddq.v1.PulseWindow
+	48, // 36: ddq.v1.PulseWindow.per_second:type_name -> ddq.v1.PulseRates
+	49, // 37: ddq.v1.PulseWindow.lateness:type_name -> ddq.v1.Lateness
+	52, // 38: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
+	7,  // 39: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	3,  // 40: ddq.v1.SetLogLevelRequest.level:type_name -> ddq.v1.LogLevel
+	64, // 41: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	9,  // 42: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	11, // 43: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	13, // 44: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	15, // 45: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	17, // 46: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	19, // 47: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	21, // 48: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	23, // 49: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	26, // 50: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	28, // 51: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	30, // 52: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	32, // 53: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	36, // 54: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	38, // 55: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	41, // 56: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
+	42, // 57: ddq.v1.AdminService.WatchOverview:input_type -> ddq.v1.WatchOverviewRequest
+	50, // 58: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
+	56, // 59: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	58, // 60: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	60, // 61: ddq.v1.AdminService.SetLogLevel:input_type -> ddq.v1.SetLogLevelRequest
+	62, // 62: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	65, // 63: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	53, // 64: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	10, // 65: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	12, // 66: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	14, // 67: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	16, // 68: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	18, // 69: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	20, // 70: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	22, // 71: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	24, // 72: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	27, // 73: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	29, // 74: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	31, // 75: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	33, // 76: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	37, // 77: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	39, // 78: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	44, // 79: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
+	43, // 80: ddq.v1.AdminService.WatchOverview:output_type -> ddq.v1.WatchOverviewResponse
+	51, // 81: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
+	57, // 82: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	59, // 83: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	61, // 84: ddq.v1.AdminService.SetLogLevel:output_type -> ddq.v1.SetLogLevelResponse
+	63, // 85: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	66, // 86: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	54, // 87: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	65, // [65:88] is the sub-list for method output_type
+	42, // [42:65] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -4643,8 +4839,8 @@ func file_ddq_v1_admin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   61,
+			NumEnums:      4,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -38,6 +38,7 @@ const (
 	AdminService_ListWorkers_FullMethodName        = "/ddq.v1.AdminService/ListWorkers"
 	AdminService_DrainNode_FullMethodName          = "/ddq.v1.AdminService/DrainNode"
 	AdminService_UndrainNode_FullMethodName        = "/ddq.v1.AdminService/UndrainNode"
+	AdminService_SetLogLevel_FullMethodName        = "/ddq.v1.AdminService/SetLogLevel"
 	AdminService_PlanRebalance_FullMethodName      = "/ddq.v1.AdminService/PlanRebalance"
 	AdminService_ReleaseShard_FullMethodName       = "/ddq.v1.AdminService/ReleaseShard"
 	AdminService_ReshardTopic_FullMethodName       = "/ddq.v1.AdminService/ReshardTopic"
@@ -82,6 +83,9 @@ type AdminServiceClient interface {
 	DrainNode(ctx context.Context, in *DrainNodeRequest, opts ...grpc.CallOption) (*DrainNodeResponse, error)
 	// UndrainNode lets a node own shards again.
 	UndrainNode(ctx context.Context, in *UndrainNodeRequest, opts ...grpc.CallOption) (*UndrainNodeResponse, error)
+	// SetLogLevel makes a node log more or less for a while, or log each thing that happens
+	// to the tasks of one topic.
+	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
 	// PlanRebalance says which shards would move if these nodes drained, or, with
 	// none, which have not arrived where they should be.
 	PlanRebalance(ctx context.Context, in *PlanRebalanceRequest, opts ...grpc.CallOption) (*PlanRebalanceResponse, error)
@@ -302,6 +306,16 @@ func (c *adminServiceClient) UndrainNode(ctx context.Context, in *UndrainNodeReq
 	return out, nil
 }
 
+func (c *adminServiceClient) SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLogLevelResponse)
+	err := c.cc.Invoke(ctx, AdminService_SetLogLevel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) PlanRebalance(ctx context.Context, in *PlanRebalanceRequest, opts ...grpc.CallOption) (*PlanRebalanceResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PlanRebalanceResponse)
@@ -371,6 +385,9 @@ type AdminServiceServer interface {
 	DrainNode(context.Context, *DrainNodeRequest) (*DrainNodeResponse, error)
 	// UndrainNode lets a node own shards again.
 	UndrainNode(context.Context, *UndrainNodeRequest) (*UndrainNodeResponse, error)
+	// SetLogLevel makes a node log more or less for a while, or log each thing that happens
+	// to the tasks of one topic.
+	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
 	// PlanRebalance says which shards would move if these nodes drained, or, with
 	// none, which have not arrived where they should be.
 	PlanRebalance(context.Context, *PlanRebalanceRequest) (*PlanRebalanceResponse, error)
@@ -448,6 +465,9 @@ func (UnimplementedAdminServiceServer) DrainNode(context.Context, *DrainNodeRequ
 }
 func (UnimplementedAdminServiceServer) UndrainNode(context.Context, *UndrainNodeRequest) (*UndrainNodeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UndrainNode not implemented")
+}
+func (UnimplementedAdminServiceServer) SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLogLevel not implemented")
 }
 func (UnimplementedAdminServiceServer) PlanRebalance(context.Context, *PlanRebalanceRequest) (*PlanRebalanceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanRebalance not implemented")
@@ -814,6 +834,24 @@ func _AdminService_UndrainNode_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_SetLogLevel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLogLevelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SetLogLevel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SetLogLevel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SetLogLevel(ctx, req.(*SetLogLevelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_PlanRebalance_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PlanRebalanceRequest)
 	if err := dec(in); err != nil {
@@ -946,6 +984,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UndrainNode",
 			Handler:    _AdminService_UndrainNode_Handler,
+		},
+		{
+			MethodName: "SetLogLevel",
+			Handler:    _AdminService_SetLogLevel_Handler,
 		},
 		{
 			MethodName: "PlanRebalance",

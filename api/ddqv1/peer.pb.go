@@ -1410,6 +1410,111 @@ func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
 	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
+type SetPeerLogLevelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Level LogLevel               `protobuf:"varint,1,opt,name=level,proto3,enum=ddq.v1.LogLevel" json:"level,omitempty"`
+	// Empty: of everything that the node logs.
+	Topic         string `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	ForMs         int64  `protobuf:"varint,3,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPeerLogLevelRequest) Reset() {
+	*x = SetPeerLogLevelRequest{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPeerLogLevelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPeerLogLevelRequest) ProtoMessage() {}
+
+func (x *SetPeerLogLevelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPeerLogLevelRequest.ProtoReflect.Descriptor instead.
+func (*SetPeerLogLevelRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SetPeerLogLevelRequest) GetLevel() LogLevel {
+	if x != nil {
+		return x.Level
+	}
+	return LogLevel_LOG_LEVEL_UNSPECIFIED
+}
+
+func (x *SetPeerLogLevelRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SetPeerLogLevelRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type SetPeerLogLevelResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	UntilUnixMs   int64                  `protobuf:"varint,1,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPeerLogLevelResponse) Reset() {
+	*x = SetPeerLogLevelResponse{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPeerLogLevelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPeerLogLevelResponse) ProtoMessage() {}
+
+func (x *SetPeerLogLevelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPeerLogLevelResponse.ProtoReflect.Descriptor instead.
+func (*SetPeerLogLevelResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SetPeerLogLevelResponse) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
 type ReleasePeerShardRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -1420,7 +1525,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[20]
+	mi := &file_ddq_v1_peer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1537,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[20]
+	mi := &file_ddq_v1_peer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1550,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -1470,7 +1575,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[21]
+	mi := &file_ddq_v1_peer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1587,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[21]
+	mi := &file_ddq_v1_peer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1600,7 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{23}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
@@ -1612,16 +1717,23 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x06worker\x18\x02 \x01(\v2\x0e.ddq.v1.WorkerR\x06worker\".\n" +
 	"\x10DrainPeerRequest\x12\x1a\n" +
 	"\bdraining\x18\x01 \x01(\bR\bdraining\"\x13\n" +
-	"\x11DrainPeerResponse\"E\n" +
+	"\x11DrainPeerResponse\"m\n" +
+	"\x16SetPeerLogLevelRequest\x12&\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x10.ddq.v1.LogLevelR\x05level\x12\x14\n" +
+	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x15\n" +
+	"\x06for_ms\x18\x03 \x01(\x03R\x05forMs\"=\n" +
+	"\x17SetPeerLogLevelResponse\x12\"\n" +
+	"\runtil_unix_ms\x18\x01 \x01(\x03R\vuntilUnixMs\"E\n" +
 	"\x17ReleasePeerShardRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"\x1a\n" +
-	"\x18ReleasePeerShardResponse2\x80\x03\n" +
+	"\x18ReleasePeerShardResponse2\xd4\x03\n" +
 	"\vPeerService\x129\n" +
 	"\x06Notify\x12\x15.ddq.v1.NotifyRequest\x1a\x16.ddq.v1.NotifyResponse(\x01\x12I\n" +
 	"\fDescribePeer\x12\x1b.ddq.v1.DescribePeerRequest\x1a\x1c.ddq.v1.DescribePeerResponse\x12R\n" +
 	"\x0fListPeerWorkers\x12\x1e.ddq.v1.ListPeerWorkersRequest\x1a\x1f.ddq.v1.ListPeerWorkersResponse\x12@\n" +
-	"\tDrainPeer\x12\x18.ddq.v1.DrainPeerRequest\x1a\x19.ddq.v1.DrainPeerResponse\x12U\n" +
+	"\tDrainPeer\x12\x18.ddq.v1.DrainPeerRequest\x1a\x19.ddq.v1.DrainPeerResponse\x12R\n" +
+	"\x0fSetPeerLogLevel\x12\x1e.ddq.v1.SetPeerLogLevelRequest\x1a\x1f.ddq.v1.SetPeerLogLevelResponse\x12U\n" +
 	"\x10ReleasePeerShard\x12\x1f.ddq.v1.ReleasePeerShardRequest\x1a .ddq.v1.ReleasePeerShardResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
@@ -1636,7 +1748,7 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
@@ -1658,9 +1770,12 @@ var file_ddq_v1_peer_proto_goTypes = []any{
 	(*PeerWorker)(nil),               // 17: ddq.v1.PeerWorker
 	(*DrainPeerRequest)(nil),         // 18: ddq.v1.DrainPeerRequest
 	(*DrainPeerResponse)(nil),        // 19: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 20: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 21: ddq.v1.ReleasePeerShardResponse
-	(*Worker)(nil),                   // 22: ddq.v1.Worker
+	(*SetPeerLogLevelRequest)(nil),   // 20: ddq.v1.SetPeerLogLevelRequest
+	(*SetPeerLogLevelResponse)(nil),  // 21: ddq.v1.SetPeerLogLevelResponse
+	(*ReleasePeerShardRequest)(nil),  // 22: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 23: ddq.v1.ReleasePeerShardResponse
+	(*Worker)(nil),                   // 24: ddq.v1.Worker
+	(LogLevel)(0),                    // 25: ddq.v1.LogLevel
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
@@ -1676,22 +1791,25 @@ var file_ddq_v1_peer_proto_depIdxs = []int32{
 	13, // 10: ddq.v1.PeerPulse.minute:type_name -> ddq.v1.PeerPulseWindow
 	13, // 11: ddq.v1.PeerPulse.hour:type_name -> ddq.v1.PeerPulseWindow
 	17, // 12: ddq.v1.ListPeerWorkersResponse.workers:type_name -> ddq.v1.PeerWorker
-	22, // 13: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
-	0,  // 14: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	10, // 15: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	15, // 16: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
-	18, // 17: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	20, // 18: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	9,  // 19: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	11, // 20: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	16, // 21: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
-	19, // 22: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	21, // 23: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	19, // [19:24] is the sub-list for method output_type
-	14, // [14:19] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	24, // 13: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
+	25, // 14: ddq.v1.SetPeerLogLevelRequest.level:type_name -> ddq.v1.LogLevel
+	0,  // 15: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	10, // 16: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	15, // 17: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
+	18, // 18: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	20, // 19: ddq.v1.PeerService.SetPeerLogLevel:input_type -> ddq.v1.SetPeerLogLevelRequest
+	22, // 20: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	9,  // 21: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	11, // 22: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	16, // 23: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
+	19, // 24: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	21, // 25: ddq.v1.PeerService.SetPeerLogLevel:output_type -> ddq.v1.SetPeerLogLevelResponse
+	23, // 26: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	21, // [21:27] is the sub-list for method output_type
+	15, // [15:21] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -1706,7 +1824,7 @@ func file_ddq_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	PeerService_DescribePeer_FullMethodName     = "/ddq.v1.PeerService/DescribePeer"
 	PeerService_ListPeerWorkers_FullMethodName  = "/ddq.v1.PeerService/ListPeerWorkers"
 	PeerService_DrainPeer_FullMethodName        = "/ddq.v1.PeerService/DrainPeer"
+	PeerService_SetPeerLogLevel_FullMethodName  = "/ddq.v1.PeerService/SetPeerLogLevel"
 	PeerService_ReleasePeerShard_FullMethodName = "/ddq.v1.PeerService/ReleasePeerShard"
 )
 
@@ -42,6 +43,8 @@ type PeerServiceClient interface {
 	ListPeerWorkers(ctx context.Context, in *ListPeerWorkersRequest, opts ...grpc.CallOption) (*ListPeerWorkersResponse, error)
 	// DrainPeer makes the node give up its shards and stay, or take shards again.
 	DrainPeer(ctx context.Context, in *DrainPeerRequest, opts ...grpc.CallOption) (*DrainPeerResponse, error)
+	// SetPeerLogLevel makes the node log more or less for a while.
+	SetPeerLogLevel(ctx context.Context, in *SetPeerLogLevelRequest, opts ...grpc.CallOption) (*SetPeerLogLevelResponse, error)
 	// ReleasePeerShard makes the node give up one shard, to whoever claims it.
 	ReleasePeerShard(ctx context.Context, in *ReleasePeerShardRequest, opts ...grpc.CallOption) (*ReleasePeerShardResponse, error)
 }
@@ -97,6 +100,16 @@ func (c *peerServiceClient) DrainPeer(ctx context.Context, in *DrainPeerRequest,
 	return out, nil
 }
 
+func (c *peerServiceClient) SetPeerLogLevel(ctx context.Context, in *SetPeerLogLevelRequest, opts ...grpc.CallOption) (*SetPeerLogLevelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetPeerLogLevelResponse)
+	err := c.cc.Invoke(ctx, PeerService_SetPeerLogLevel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *peerServiceClient) ReleasePeerShard(ctx context.Context, in *ReleasePeerShardRequest, opts ...grpc.CallOption) (*ReleasePeerShardResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReleasePeerShardResponse)
@@ -123,6 +136,8 @@ type PeerServiceServer interface {
 	ListPeerWorkers(context.Context, *ListPeerWorkersRequest) (*ListPeerWorkersResponse, error)
 	// DrainPeer makes the node give up its shards and stay, or take shards again.
 	DrainPeer(context.Context, *DrainPeerRequest) (*DrainPeerResponse, error)
+	// SetPeerLogLevel makes the node log more or less for a while.
+	SetPeerLogLevel(context.Context, *SetPeerLogLevelRequest) (*SetPeerLogLevelResponse, error)
 	// ReleasePeerShard makes the node give up one shard, to whoever claims it.
 	ReleasePeerShard(context.Context, *ReleasePeerShardRequest) (*ReleasePeerShardResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
@@ -146,6 +161,9 @@ func (UnimplementedPeerServiceServer) ListPeerWorkers(context.Context, *ListPeer
 }
 func (UnimplementedPeerServiceServer) DrainPeer(context.Context, *DrainPeerRequest) (*DrainPeerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DrainPeer not implemented")
+}
+func (UnimplementedPeerServiceServer) SetPeerLogLevel(context.Context, *SetPeerLogLevelRequest) (*SetPeerLogLevelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetPeerLogLevel not implemented")
 }
 func (UnimplementedPeerServiceServer) ReleasePeerShard(context.Context, *ReleasePeerShardRequest) (*ReleasePeerShardResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleasePeerShard not implemented")
@@ -232,6 +250,24 @@ func _PeerService_DrainPeer_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_SetPeerLogLevel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetPeerLogLevelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).SetPeerLogLevel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_SetPeerLogLevel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).SetPeerLogLevel(ctx, req.(*SetPeerLogLevelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PeerService_ReleasePeerShard_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReleasePeerShardRequest)
 	if err := dec(in); err != nil {
@@ -268,6 +304,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DrainPeer",
 			Handler:    _PeerService_DrainPeer_Handler,
+		},
+		{
+			MethodName: "SetPeerLogLevel",
+			Handler:    _PeerService_SetPeerLogLevel_Handler,
 		},
 		{
 			MethodName: "ReleasePeerShard",

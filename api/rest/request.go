@@ -41,7 +41,7 @@ func limitBody(w http.ResponseWriter, r *http.Request) *body {
 // optional are the calls that need to be told nothing but what the path says.
 var optional = []protoreflect.Name{
 	"RetrieveRequest", "AckRequest", "NackRequest", "ExtendRequest", "CheckpointRequest", "PromoteTaskRequest", "CancelTaskRequest", "AcquireTokensRequest",
-	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "PlanRebalanceRequest",
+	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "SetLogLevelRequest", "PlanRebalanceRequest",
 	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest", "BeginReplacementRequest", "CancelRunRequest", "EndReplacementRequest",
 	"CancelWorkflowRequest", "PauseWorkflowRequest", "ResumeWorkflowRequest", "RetryWorkflowRequest", "SkipStepRequest",
 	"StopOperationRequest",

@@ -460,6 +460,14 @@ var refusals = []refusal{
 		_, err := r.admin.UndrainNode(r.Context(), &ddqv1.UndrainNodeRequest{Name: "x"})
 		return err
 	}, codes.NotFound, "NO_NODE", "name", "", 0},
+	{"log level of an unknown node", logging(func(*ddqv1.SetLogLevelRequest) {}, "x"), codes.NotFound, "NO_NODE", "name", "", 0},
+	{"unknown log level", logging(func(r *ddqv1.SetLogLevelRequest) { r.Level = 9 }, ""), codes.InvalidArgument, "BAD_ENUM", "level", "", 0},
+	{"log level for too long", logging(func(r *ddqv1.SetLogLevelRequest) { r.ForMs = 86_400_001 }, ""), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "for_ms", "", 0},
+	{"log level for less than no time", logging(func(r *ddqv1.SetLogLevelRequest) { r.ForMs = math.MinInt64 }, ""), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "for_ms", "", 0},
+	{"log level of an unknown topic", logging(func(r *ddqv1.SetLogLevelRequest) { r.Topic = "no" }, ""), codes.NotFound, "NO_TOPIC", "topic", "", 0},
+	{"log level of a topic that is not debug", logging(func(r *ddqv1.SetLogLevelRequest) {
+		r.Topic, r.Level = "t", ddqv1.LogLevel_LOG_LEVEL_WARN
+	}, ""), codes.InvalidArgument, "BAD_LEVEL", "level", "", 0},
 	{"plan without an unknown node", func(r *rig) error {
 		_, err := r.admin.PlanRebalance(r.Context(), &ddqv1.PlanRebalanceRequest{Drain: []string{"x"}})
 		return err

@@ -103,6 +103,15 @@ func (a *admin) UndrainNode(ctx context.Context, r *ddqv1.UndrainNodeRequest) (*
 	return &ddqv1.UndrainNodeResponse{}, a.service.Fleet.Drain(ctx, r.Name, false)
 }
 
+func (a *admin) SetLogLevel(ctx context.Context, r *ddqv1.SetLogLevelRequest) (*ddqv1.SetLogLevelResponse, error) {
+	level, err := logLevelOf(r.Level, r.Topic, r.ForMs)
+	if err != nil {
+		return nil, err
+	}
+	until, err := a.service.Fleet.SetLogLevel(ctx, r.Name, level)
+	return &ddqv1.SetLogLevelResponse{UntilUnixMs: unixMillis(until)}, err
+}
+
 func (a *admin) PlanRebalance(ctx context.Context, r *ddqv1.PlanRebalanceRequest) (*ddqv1.PlanRebalanceResponse, error) {
 	moves, err := a.service.Fleet.Plan(ctx, r.Drain)
 	if err != nil {

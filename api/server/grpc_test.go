@@ -66,9 +66,15 @@ func newRig(t *testing.T, config Config, system actors.Config, members ...fleet.
 // newRigOver is newRig with clients whose connection is secured.
 func newRigOver(t *testing.T, secure credentials.TransportCredentials, config Config, system actors.Config, members ...fleet.Member) *rig {
 	t.Helper()
+	return newRigLogging(t, quiet, secure, config, system, members...)
+}
+
+// newRigLogging is newRigOver with a node that logs.
+func newRigLogging(t *testing.T, log *slog.Logger, secure credentials.TransportCredentials, config Config, system actors.Config, members ...fleet.Member) *rig {
+	t.Helper()
 	db := memstore.New()
 	r := &rig{T: t, store: &faulty{Store: db, cellStore: db}}
-	node := actors.New(system, r.store, quiet, nil)
+	node := actors.New(system, r.store, log, nil)
 	if len(members) > 0 {
 		node.Join(stillFleet{members: members}, idlePeers{})
 		node.Membership().Update()

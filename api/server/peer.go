@@ -157,6 +157,18 @@ func (p *peer) DrainPeer(ctx context.Context, r *ddqv1.DrainPeerRequest) (*ddqv1
 	return &ddqv1.DrainPeerResponse{}, p.service.Node().Peer().Drain(r.Draining)
 }
 
+func (p *peer) SetPeerLogLevel(ctx context.Context, r *ddqv1.SetPeerLogLevelRequest) (*ddqv1.SetPeerLogLevelResponse, error) {
+	if err := p.nodes.CheckAny(ctx); err != nil {
+		return nil, err
+	}
+	level, err := logLevelOf(r.Level, r.Topic, r.ForMs)
+	if err != nil {
+		return nil, err
+	}
+	until, err := p.service.Node().Peer().SetLogLevel(level)
+	return &ddqv1.SetPeerLogLevelResponse{UntilUnixMs: unixMillis(until)}, err
+}
+
 func (p *peer) ReleasePeerShard(ctx context.Context, r *ddqv1.ReleasePeerShardRequest) (*ddqv1.ReleasePeerShardResponse, error) {
 	if err := p.nodes.CheckAny(ctx); err != nil {
 		return nil, err

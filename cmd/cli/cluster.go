@@ -22,7 +22,7 @@ type clusterCommands struct{ *cli }
 func clusterCommand(parent *cli) *cobra.Command {
 	c := clusterCommands{parent}
 	return session.Group("cluster", "See and move what the nodes of a fleet do",
-		c.nodes(), c.workers(), c.shards(), c.drain(), c.undrain(), c.plan(), c.release(), c.reshard())
+		c.nodes(), c.workers(), c.shards(), c.drain(), c.undrain(), c.logLevel(), c.plan(), c.release(), c.reshard())
 }
 
 // nodeView is a node as JSON output has it.

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/fx/fxevent"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/loglevel"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/audit"
@@ -54,6 +55,7 @@ func Start(ctx context.Context, cfg *Config, log *slog.Logger) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: &own, failed: make(chan error, 3)}
+	log = loglevel.Of(log).Logger() // whose level can be changed while the node runs
 	n.app = fx.New(n.options(ctx, log))
 	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()

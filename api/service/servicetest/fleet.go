@@ -278,6 +278,10 @@ func (n *Node) Drain(_ context.Context, to fleet.Member, draining bool) error {
 	return n.reach(to.Name).Sys.Node().Peer().Drain(draining)
 }
 
+func (n *Node) SetLogLevel(_ context.Context, to fleet.Member, l fleet.LogLevel) (time.Time, error) {
+	return n.reach(to.Name).Sys.Node().Peer().SetLogLevel(l)
+}
+
 func (n *Node) Release(ctx context.Context, to fleet.Member, s store.Shard) error {
 	return n.reach(to.Name).Sys.Node().Peer().ReleaseShard(ctx, s)
 }
