@@ -1154,6 +1154,16 @@ class ListWorkflowsResponse(TypedDict, total=False):
     workflows: List[WorkflowStatus]
 
 
+# LogLevel is from where on a node logs.
+LogLevel = Literal[
+    "LOG_LEVEL_UNSPECIFIED",
+    "LOG_LEVEL_DEBUG",
+    "LOG_LEVEL_INFO",
+    "LOG_LEVEL_WARN",
+    "LOG_LEVEL_ERROR",
+]
+
+
 # Nack ends a hold: the attempt failed, or the worker gives the task back.
 class Nack(TypedDict, total=False):
     # When to try again; the backoff decides when unset.
@@ -1958,6 +1968,24 @@ class ScheduleTotals(TypedDict, total=False):
     # A number of 64 bits, as text.
     removed: str
     skipped: List[SkipTotal]
+
+
+class SetLogLevelRequest(TypedDict, total=False):
+    # After how long the level ends by itself: a day at most. 0 is 5 minutes.
+    # A number of 64 bits, as text.
+    for_ms: str
+    # What is logged from now on. Unspecified ends what was asked for before. With a topic it
+    # is debug or unspecified.
+    level: LogLevel
+    # Of which a line is logged for each thing that happens to a task; empty: the level is for
+    # everything that the node logs.
+    topic: str
+
+
+class SetLogLevelResponse(TypedDict, total=False):
+    # When the level ends by itself; 0 when nothing was turned on.
+    # A number of 64 bits, as text.
+    until_unix_ms: str
 
 
 class SettleRequest(TypedDict, total=False):

@@ -1292,6 +1292,14 @@ export interface ListWorkflowsResponse {
   workflows?: WorkflowStatus[];
 }
 
+/** LogLevel is from where on a node logs. */
+export type LogLevel =
+  | "LOG_LEVEL_UNSPECIFIED"
+  | "LOG_LEVEL_DEBUG"
+  | "LOG_LEVEL_INFO"
+  | "LOG_LEVEL_WARN"
+  | "LOG_LEVEL_ERROR";
+
 /** Nack ends a hold: the attempt failed, or the worker gives the task back. */
 export interface Nack {
   /**
@@ -2163,6 +2171,32 @@ export interface ScheduleTotals {
   /** A number of 64 bits, as text. */
   removed?: string;
   skipped?: SkipTotal[];
+}
+
+export interface SetLogLevelRequest {
+  /**
+   * After how long the level ends by itself: a day at most. 0 is 5 minutes.
+   * A number of 64 bits, as text.
+   */
+  for_ms?: string;
+  /**
+   * What is logged from now on. Unspecified ends what was asked for before. With a topic it
+   * is debug or unspecified.
+   */
+  level?: LogLevel;
+  /**
+   * Of which a line is logged for each thing that happens to a task; empty: the level is for
+   * everything that the node logs.
+   */
+  topic?: string;
+}
+
+export interface SetLogLevelResponse {
+  /**
+   * When the level ends by itself; 0 when nothing was turned on.
+   * A number of 64 bits, as text.
+   */
+  until_unix_ms?: string;
 }
 
 export interface SettleRequest {
