@@ -15,10 +15,21 @@ type JournalEntry struct {
 	Name  string
 	Value []byte
 	Kept  Millis // when the store kept it; of no meaning in a checkpoint
+
+	Sealed bool // nobody can read the value without a key, see SealedBytes
 }
 
+// SealedBytes is how many bytes more a value has that is marked as sealed. They count for no bound.
+const SealedBytes = 32
+
 // Size is how many bytes an entry counts.
-func (e *JournalEntry) Size() int { return len(e.Name) + len(e.Value) }
+func (e *JournalEntry) Size() int {
+	n := len(e.Name) + len(e.Value)
+	if e.Sealed {
+		n -= SealedBytes
+	}
+	return n
+}
 
 // Checkpoint adds an entry to the journal of a task that is held.
 type Checkpoint struct {

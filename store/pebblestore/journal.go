@@ -27,7 +27,7 @@ func (j *journals) walk(id string, f func(e *store.JournalEntry) error) error {
 	behind := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, store.MaxJournalName+1)...)
 	return j.dir.Scan(prefix, behind, func(key, value []byte) (bool, error) {
 		e := store.JournalEntry{Name: string(key[len(prefix):])}
-		e.Kept, e.Value = record.DecodeKept(value)
+		record.DecodeKept(value, &e)
 		return true, f(&e)
 	})
 }
@@ -74,7 +74,7 @@ func (j *journals) write(id string, e *store.JournalEntry, now store.Millis) (st
 		return status, nil
 	}
 	j.next.newer = true
-	return store.OK, j.set(append(appendJournal(nil, j.sh.number, id), e.Name...), record.AppendKept(nil, now, e.Value))
+	return store.OK, j.set(append(appendJournal(nil, j.sh.number, id), e.Name...), record.AppendKept(nil, now, e))
 }
 
 // forget deletes the journal of a task.

@@ -6,19 +6,29 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// keptSize is how many bytes in front of a value say when it was kept.
-const keptSize = 8
+// keptSize is how many bytes in front of a value say when it was kept, and in the highest bit
+// whether it is sealed.
+const (
+	keptSize   = 8
+	keptSealed = 1 << 63
+)
 
-// AppendKept appends a value of a journal to b, behind when it was kept. The scripts of Redis write
+// AppendKept appends a value of a journal to b, behind when it is kept. The scripts of Redis write
 // the same.
-func AppendKept(b []byte, at store.Millis, value []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(b, uint64(at)), value...)
+func AppendKept(b []byte, at store.Millis, e *store.JournalEntry) []byte {
+	head := uint64(at)
+	if e.Sealed {
+		head |= keptSealed
+	}
+	return append(binary.BigEndian.AppendUint64(b, head), e.Value...)
 }
 
-// DecodeKept reads what AppendKept wrote. The value is a part of b; of what is too short there is none.
-func DecodeKept(b []byte) (at store.Millis, value []byte) {
+// DecodeKept reads what AppendKept wrote into e. The value is a part of b; of what is too short there is
+// none.
+func DecodeKept(b []byte, e *store.JournalEntry) {
 	if len(b) < keptSize {
-		return 0, nil
+		return
 	}
-	return store.Millis(binary.BigEndian.Uint64(b)), b[keptSize:]
+	head := binary.BigEndian.Uint64(b)
+	e.Kept, e.Sealed, e.Value = store.Millis(head&^keptSealed), head&keptSealed != 0, b[keptSize:]
 }

@@ -13,6 +13,9 @@ import (
 // What a store must look at (id, due time, expiry, visibility timeout, fingerprint) is not in it.
 func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	body := Body{Payload: t.Payload, CreatedMs: int64(t.Created), MaxRetriesPlusOne: int32(t.MaxRetries) + 1}
+	if t.Sealed {
+		body.Payload, body.SealedPayload = nil, t.Payload
+	}
 	if t.Backoff != nil {
 		body.Backoff = encodeBackoff(*t.Backoff)
 	}
@@ -53,6 +56,9 @@ func DecodeBody(b []byte, t *store.Task) error {
 		return fmt.Errorf("decode task: negative retries, creation time or handler timeout")
 	}
 	t.Payload = body.Payload
+	if t.Sealed = len(body.SealedPayload) > 0; t.Sealed {
+		t.Payload = body.SealedPayload
+	}
 	t.Created = store.Millis(body.CreatedMs)
 	t.MaxRetries = int(body.MaxRetriesPlusOne) - 1
 	t.HandlerTimeout = store.FromMillis(body.HandlerTimeoutMs)

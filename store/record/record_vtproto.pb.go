@@ -49,6 +49,15 @@ func (m *Body) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.SealedPayload) > 0 {
+		i -= len(m.SealedPayload)
+		copy(dAtA[i:], m.SealedPayload)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.SealedPayload)))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x8a
+	}
 	if m.Cause != nil {
 		size, err := m.Cause.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -1392,6 +1401,10 @@ func (m *Body) SizeVT() (n int) {
 		l = m.Cause.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	l = len(m.SealedPayload)
+	if l > 0 {
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2332,6 +2345,40 @@ func (m *Body) UnmarshalVT(dAtA []byte) error {
 			}
 			if err := m.Cause.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
+			}
+			iNdEx = postIndex
+		case 17:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SealedPayload", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.SealedPayload = append(m.SealedPayload[:0], dAtA[iNdEx:postIndex]...)
+			if m.SealedPayload == nil {
+				m.SealedPayload = []byte{}
 			}
 			iNdEx = postIndex
 		default:

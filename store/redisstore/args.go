@@ -34,6 +34,14 @@ func (a *args) id(id string)      { a.buf = appendID(a.buf, id); a.end() }
 func (a *args) int(n int64)       { a.buf = strconv.AppendInt(a.buf, n, 10); a.end() }
 func (a *args) tok(t store.Token) { a.buf = append(a.buf, t[:]...); a.end() }
 
+// flag adds 1, or nothing.
+func (a *args) flag(on bool) {
+	if on {
+		a.buf = append(a.buf, '1')
+	}
+	a.end()
+}
+
 func (a *args) fence(f store.Fence) {
 	a.int(f.Epoch)
 	a.tok(f.Nonce)

@@ -16,12 +16,13 @@ func (s *writer) Checkpoint(ctx context.Context, shard store.Shard, checkpoints 
 		ids:   func(i int) string { return checkpoints[i].ID },
 		sizes: func(i int) int { return overhead + checkpoints[i].Size() },
 		args: func(chunk []int, _ count) (*args, error) {
-			a := newArgs(4*len(chunk), 96*len(chunk))
+			a := newArgs(5*len(chunk), 96*len(chunk))
 			for _, i := range chunk {
 				c := &checkpoints[i]
 				a.id(c.ID)
 				a.tok(c.Token)
 				a.str(c.Name)
+				a.flag(c.Sealed)
 				a.buf = append(a.buf, c.Value...)
 				a.end()
 			}
@@ -113,7 +114,7 @@ func (s *reader) Journal(ctx context.Context, shard store.Shard, id string) ([]s
 func parseJournal(flat []any) (entries []store.JournalEntry) {
 	for n := 0; n+1 < len(flat); n += 2 {
 		e := store.JournalEntry{Name: text(flat[n])}
-		e.Kept, e.Value = record.DecodeKept([]byte(text(flat[n+1])))
+		record.DecodeKept([]byte(text(flat[n+1])), &e)
 		entries = append(entries, e)
 	}
 	return entries
