@@ -16,17 +16,17 @@ type JournalEntry struct {
 	Value []byte
 	Kept  Millis // when the store kept it; of no meaning in a checkpoint
 
-	Sealed bool // nobody can read the value without a key, see SealedBytes
+	Encrypted bool // nobody can read the value without a key, see EncryptedBytes
 }
 
-// SealedBytes is how many bytes more a value has that is marked as sealed. They count for no bound.
-const SealedBytes = 32
+// EncryptedBytes is how many bytes more a value has that is marked as encrypted. They count for no bound.
+const EncryptedBytes = 32
 
 // Size is how many bytes an entry counts.
 func (e *JournalEntry) Size() int {
 	n := len(e.Name) + len(e.Value)
-	if e.Sealed {
-		n -= SealedBytes
+	if e.Encrypted {
+		n -= EncryptedBytes
 	}
 	return n
 }

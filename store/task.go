@@ -207,9 +207,9 @@ type Task struct {
 	LastError string // of the last failed attempt
 	Edits     int64  // accepted so far, see Version
 
-	// Sealed says that nobody can read the payload, the data of a recipient, and what the task knows
-	// of steps, without a key, see SealedBytes. Stores keep it, and do not look at it.
-	Sealed bool
+	// Encrypted says that nobody can read the payload, the data of a recipient, and what the task knows
+	// of steps, without a key, see EncryptedBytes. Stores keep it, and do not look at it.
+	Encrypted bool
 
 	// Journal is what names of the task returned in attempts before, in no particular order.
 	// Hold returns it, and nothing else does.

@@ -42,7 +42,7 @@ func (r *record) write(e store.JournalEntry, now store.Millis) store.Status {
 	}
 	status := life.Journal(&e, len(r.journal), bytes, known)
 	if status == store.OK {
-		r.journal = append(r.journal, store.JournalEntry{Name: e.Name, Value: slices.Clone(e.Value), Kept: now, Sealed: e.Sealed})
+		r.journal = append(r.journal, store.JournalEntry{Name: e.Name, Value: slices.Clone(e.Value), Kept: now, Encrypted: e.Encrypted})
 	}
 	return status
 }

@@ -7,18 +7,18 @@ import (
 )
 
 // keptSize is how many bytes in front of a value say when it was kept, and in the highest bit
-// whether it is sealed.
+// whether it is encrypted.
 const (
 	keptSize   = 8
-	keptSealed = 1 << 63
+	keptEncrypted = 1 << 63
 )
 
 // AppendKept appends a value of a journal to b, behind when it is kept. The scripts of Redis write
 // the same.
 func AppendKept(b []byte, at store.Millis, e *store.JournalEntry) []byte {
 	head := uint64(at)
-	if e.Sealed {
-		head |= keptSealed
+	if e.Encrypted {
+		head |= keptEncrypted
 	}
 	return append(binary.BigEndian.AppendUint64(b, head), e.Value...)
 }
@@ -30,5 +30,5 @@ func DecodeKept(b []byte, e *store.JournalEntry) {
 		return
 	}
 	head := binary.BigEndian.Uint64(b)
-	e.Kept, e.Sealed, e.Value = store.Millis(head&^keptSealed), head&keptSealed != 0, b[keptSize:]
+	e.Kept, e.Encrypted, e.Value = store.Millis(head&^keptEncrypted), head&keptEncrypted != 0, b[keptSize:]
 }

@@ -13,8 +13,8 @@ import (
 // What a store must look at (id, due time, expiry, visibility timeout, fingerprint) is not in it.
 func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	body := Body{Payload: t.Payload, CreatedMs: int64(t.Created), MaxRetriesPlusOne: int32(t.MaxRetries) + 1}
-	if t.Sealed {
-		body.Payload, body.SealedPayload = nil, t.Payload
+	if t.Encrypted {
+		body.Payload, body.EncryptedPayload = nil, t.Payload
 	}
 	if t.Backoff != nil {
 		body.Backoff = encodeBackoff(*t.Backoff)
@@ -56,8 +56,8 @@ func DecodeBody(b []byte, t *store.Task) error {
 		return fmt.Errorf("decode task: negative retries, creation time or handler timeout")
 	}
 	t.Payload = body.Payload
-	if t.Sealed = len(body.SealedPayload) > 0; t.Sealed {
-		t.Payload = body.SealedPayload
+	if t.Encrypted = len(body.EncryptedPayload) > 0; t.Encrypted {
+		t.Payload = body.EncryptedPayload
 	}
 	t.Created = store.Millis(body.CreatedMs)
 	t.MaxRetries = int(body.MaxRetriesPlusOne) - 1

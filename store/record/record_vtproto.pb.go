@@ -49,10 +49,10 @@ func (m *Body) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.SealedPayload) > 0 {
-		i -= len(m.SealedPayload)
-		copy(dAtA[i:], m.SealedPayload)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.SealedPayload)))
+	if len(m.EncryptedPayload) > 0 {
+		i -= len(m.EncryptedPayload)
+		copy(dAtA[i:], m.EncryptedPayload)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.EncryptedPayload)))
 		i--
 		dAtA[i] = 0x1
 		i--
@@ -1401,7 +1401,7 @@ func (m *Body) SizeVT() (n int) {
 		l = m.Cause.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.SealedPayload)
+	l = len(m.EncryptedPayload)
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -2349,7 +2349,7 @@ func (m *Body) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 17:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field SealedPayload", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field EncryptedPayload", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -2376,9 +2376,9 @@ func (m *Body) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.SealedPayload = append(m.SealedPayload[:0], dAtA[iNdEx:postIndex]...)
-			if m.SealedPayload == nil {
-				m.SealedPayload = []byte{}
+			m.EncryptedPayload = append(m.EncryptedPayload[:0], dAtA[iNdEx:postIndex]...)
+			if m.EncryptedPayload == nil {
+				m.EncryptedPayload = []byte{}
 			}
 			iNdEx = postIndex
 		default:

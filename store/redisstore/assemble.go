@@ -47,7 +47,7 @@ func luaValues() []luaValue {
 		{"MARK_HELD", markHeld}, {"MARK_CANCELLED", markCancelled}, {"SLIDING_WINDOW", int64(store.SlidingWindow)},
 		{"KEY_RETURN", int64(store.KeyReturn)}, {"KEY_REJECT", int64(store.KeyReject)}, {"KEY_REPLACE", int64(store.KeyReplace)},
 		{"CELL_SCHEDULE", store.CellSchedule}, {"CELL_WORKFLOW", store.CellWorkflow},
-		{"JOURNAL_NAMES", store.MaxJournalNames}, {"JOURNAL_BYTES", store.MaxJournalBytes}, {"SEALED_BYTES", store.SealedBytes},
+		{"JOURNAL_NAMES", store.MaxJournalNames}, {"JOURNAL_BYTES", store.MaxJournalBytes}, {"ENCRYPTED_BYTES", store.EncryptedBytes},
 		{"MAX_BODIES", store.MaxBodies}, {"MAX_AHEAD", store.MaxAhead.Microseconds()},
 		{"REASON_EXPIRED", int64(store.ReasonExpired)}, {"REASON_CORRUPT", int64(store.ReasonCorrupt)}, {"REASON_CANCELLED", int64(store.ReasonCancelled)},
 		{"OUTCOME_ACKED", int64(store.OutcomeAcked)}, {"OUTCOME_CANCELLED", int64(store.OutcomeCancelled)},

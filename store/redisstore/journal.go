@@ -22,7 +22,7 @@ func (s *writer) Checkpoint(ctx context.Context, shard store.Shard, checkpoints 
 				a.id(c.ID)
 				a.tok(c.Token)
 				a.str(c.Name)
-				a.flag(c.Sealed)
+				a.flag(c.Encrypted)
 				a.buf = append(a.buf, c.Value...)
 				a.end()
 			}

@@ -22,7 +22,7 @@ func roundTripCases() []entry {
 
 // storesOwn are the fields of a task that the caller does not decide, the key, of which
 // only the text is kept, and the cell that it tells: see RunCells.
-var storesOwn = []string{"Key", "Indexed", "Attempt", "LastError", "Edits", "Tells", "Journal"}
+var storesOwn = []string{"Encrypted", "Key", "Indexed", "Attempt", "LastError", "Edits", "Tells", "Journal"}
 
 // checkTask compares what the caller gave with what came back. An empty and an
 // absent list of bytes or attributes are the same.

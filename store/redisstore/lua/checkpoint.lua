@@ -2,7 +2,7 @@
 -- checkpoint: add entries to the journals of tasks that are held.
 --
 -- KEYS  those of a shard
--- ARGV  per task, no id twice: id, token, name, 1 if it is sealed, what it returned
+-- ARGV  per task, no id twice: id, token, name, 1 if it is encrypted, what it returned
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, inbox, odd}; a task that is not odd has the entry now
@@ -18,7 +18,7 @@ local entries = redis.call('HMGET', TELLS, unpack(ids))
 local hset, odd, lost = {}, {}, {}
 
 -- write notes an entry for the journal of a task, and returns what becomes of it.
-local function write(id, entry, name, sealed, value)
+local function write(id, entry, name, encrypted, value)
   local own, cell, bytes, names = journal_of(id), entry or '', 0, ''
   if entry and string.byte(entry) == 0 then
     bytes, cell, names = struct.unpack('>I4', entry, 2), string.sub(entry, 6), redis.call('HGET', TELLS, own) or ''
@@ -27,14 +27,14 @@ local function write(id, entry, name, sealed, value)
   each_name(names, function(other)
     n, known = n + 1, known or other == name
   end)
-  bytes = bytes + #name + #value - (sealed and SEALED_BYTES or 0)
+  bytes = bytes + #name + #value - (encrypted and ENCRYPTED_BYTES or 0)
   if known then return ALREADY end
   if n >= JOURNAL_NAMES or bytes > JOURNAL_BYTES then return JOURNAL_FULL end
   local at = #hset
   hset[at + 1], hset[at + 2] = id, struct.pack('>BI4', 0, bytes) .. cell
   hset[at + 3], hset[at + 4] = own, names .. string.char(#name) .. name
   local kept = struct.pack('>i8', now)
-  if sealed then kept = '\128' .. string.sub(kept, 2) end
+  if encrypted then kept = '\128' .. string.sub(kept, 2) end
   hset[at + 5], hset[at + 6] = own .. name, kept .. value
   return OK
 end
