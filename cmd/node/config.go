@@ -30,6 +30,7 @@ type Config struct {
 	Insecure      bool
 	TLS           TLSConfig
 	Auth          AuthConfig
+	Encryption    EncryptionConfig
 	MaxConnsPerIP int    // 0: no bound
 	AuditLog      string // file; empty: none
 	ShutdownGrace time.Duration
@@ -61,6 +62,7 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	gateFlags(fs, &cfg.MaxConnsPerIP)
 	cfg.TLS.flags(fs)
 	cfg.Auth.flags(fs)
+	cfg.Encryption.flags(fs)
 	cfg.Fleet.flags(fs)
 	cfg.runtimeFlags(fs)
 	MarkSettings(fs)
@@ -75,6 +77,7 @@ func (cfg *Config) Check() error {
 		cfg.TLS.check(),
 		cfg.Fleet.readKeys(),
 		cfg.Auth.check(cfg),
+		cfg.Encryption.check(),
 		cfg.checkPort("grpc-addr", cfg.GRPCAddr),
 		cfg.checkHTTP(),
 		checkConns(cfg.MaxConnsPerIP),

@@ -42,22 +42,28 @@ func readGossipKeys(values []string) (texts []string, err error) {
 }
 
 func readKeyFile(name string) ([]string, error) {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Mode().Perm()&0o007 != 0: // a group is how an orchestrator hands a secret to a process
-		return nil, fmt.Errorf("every user can read %s (mode %v): chmod 600 it", name, info.Mode().Perm())
-	}
-	text, err := os.ReadFile(name)
+	text, err := readKeys(name)
 	if err != nil {
 		return nil, err
 	}
-	keys := strings.Fields(string(text))
+	keys := strings.Fields(text)
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("there is no key in %s", name)
 	}
 	return keys, nil
+}
+
+// readKeys reads a file of keys, which not every user may read.
+func readKeys(name string) (string, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return "", err
+	case info.Mode().Perm()&0o007 != 0: // a group is how an orchestrator hands a secret to a process
+		return "", fmt.Errorf("every user can read %s (mode %v): chmod 600 it", name, info.Mode().Perm())
+	}
+	text, err := os.ReadFile(name)
+	return string(text), err
 }
 
 // clusterKeys derives what nodes sign and seal with.

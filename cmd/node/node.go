@@ -24,6 +24,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/operations"
 	"github.com/ddq-io/ddq/api/ui"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/sealstore"
 )
 
 const (
@@ -36,7 +37,8 @@ type Node struct {
 	app   *fx.App
 	cfg   *Config
 	sys   *actors.Node
-	pulse *pulse // nil when systemd did not start the process
+	keys  *sealstore.Keys // nil when nothing is encrypted
+	pulse *pulse          // nil when systemd did not start the process
 
 	grpcAddr string      // where it listens
 	httpAddr string      // empty when off
@@ -76,6 +78,11 @@ func (n *Node) HTTPAddr() string { return n.httpAddr }
 func (n *Node) Ready() error {
 	if !n.open.Load() { // the runtime is ready before the port is open
 		return errStarting
+	}
+	if n.keys != nil {
+		if err := n.keys.Ready(); err != nil {
+			return err
+		}
 	}
 	return n.sys.Ready()
 }
@@ -120,14 +127,6 @@ func newRegistry() (*prometheus.Registry, error) {
 	)
 }
 
-func provideStore(ctx context.Context, cfg *Config, log *slog.Logger) (store.Store, error) {
-	st, err := openStore(ctx, cfg, log)
-	if err != nil {
-		return nil, startError{err}
-	}
-	return st, nil
-}
-
 func newActors(cfg *Config, st store.Store, f *gossip, log *slog.Logger, reg *prometheus.Registry) *actors.Node {
 	node := actors.New(cfg.Actors, st, log, reg)
 	if f != nil {
@@ -169,7 +168,8 @@ func openAudit(cfg *Config, log *slog.Logger) (*audit.Log, error) {
 type parts struct {
 	fx.In
 	Store   store.Store
-	Fleet   *gossip // nil on a node that stands alone
+	Sealed  *sealstore.Keys // nil when nothing is encrypted
+	Fleet   *gossip         // nil on a node that stands alone
 	Actors  *actors.Node
 	Upkeep  *upkeep.Upkeep
 	System  *service.Service
@@ -188,7 +188,7 @@ type parts struct {
 // goes wrong later can be seen, then the runtime, and the gRPC port last. They
 // stop the other way round: workers settle while the gRPC port drains.
 func wire(lc fx.Lifecycle, cfg *Config, log *slog.Logger, n *Node, p parts) {
-	n.sys = p.Actors
+	n.sys, n.keys = p.Actors, p.Sealed
 	n.pulse = newPulse(cfg.Supervision, p.Actors.Failed, log)
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Store.Close() }})
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Audit.Close() }})
