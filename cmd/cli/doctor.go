@@ -128,6 +128,9 @@ func (d *doctor) store(ctx context.Context) {
 	for _, w := range look.Warnings {
 		d.add("store", findingWrong, "%s", w)
 	}
+	if look.Encryption != "" {
+		d.add("encryption", findingNote, "%s", look.Encryption)
+	}
 	if look.NoClock != nil {
 		d.add("clock", findingWrong, "%s", explain(look.NoClock, d.c.Addr, nil))
 		return

@@ -11,6 +11,7 @@ type StoreLook struct {
 	Name       string
 	Durability string   // fast, synced, replicated or none
 	Warnings   []string // what is wrong with it
+	Encryption string   // how it is encrypted; empty: not at all
 
 	Asked   time.Time     // when its clock was read, by this machine's
 	Took    time.Duration // reading it
@@ -31,7 +32,12 @@ func (cfg *Config) LookAtStore(ctx context.Context) (look StoreLook, err error) 
 	if err != nil {
 		return StoreLook{}, err
 	}
-	look = StoreLook{Name: info.Name, Durability: info.Durability, Warnings: info.Warnings, Asked: time.Now()}
+	look = StoreLook{Name: info.Name, Durability: info.Durability, Warnings: info.Warnings}
+	found, wrong := cfg.encryptionFound(ctx, st)
+	if look.Encryption = found; wrong {
+		look.Encryption, look.Warnings = "", append(look.Warnings, found)
+	}
+	look.Asked = time.Now()
 	look.Clock, look.NoClock = st.Clock(ctx)
 	look.Took = time.Since(look.Asked)
 	return look, nil

@@ -9,7 +9,7 @@ import (
 // keptSize is how many bytes in front of a value say when it was kept, and in the highest bit
 // whether it is encrypted.
 const (
-	keptSize   = 8
+	keptSize      = 8
 	keptEncrypted = 1 << 63
 )
 
