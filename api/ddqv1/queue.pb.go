@@ -311,6 +311,11 @@ type EnqueueRequest struct {
 	// encrypt, whose payload is another one each time. A request of the same id, with the same
 	// fingerprint, is the same whatever its payload is.
 	PayloadFingerprint []byte `protobuf:"bytes,22,opt,name=payload_fingerprint,json=payloadFingerprint,proto3" json:"payload_fingerprint,omitempty"`
+	// The W3C trace context of the producer, which deliveries of the task have: for tracing, and no
+	// part of what is compared when a task is enqueued again. A malformed traceparent is left out,
+	// and so is a malformed tracestate; one of more than 256 bytes is cut after a member.
+	Traceparent string `protobuf:"bytes,23,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Tracestate  string `protobuf:"bytes,24,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
 	// How long a handler may run in one attempt: 1 to 31,622,400,000. The worker's own
 	// limit when 0. The worker sees to it, and fails the attempt.
 	HandlerTimeoutMs int64 `protobuf:"varint,26,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
@@ -526,6 +531,20 @@ func (x *EnqueueRequest) GetPayloadFingerprint() []byte {
 		return x.PayloadFingerprint
 	}
 	return nil
+}
+
+func (x *EnqueueRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
+func (x *EnqueueRequest) GetTracestate() string {
+	if x != nil {
+		return x.Tracestate
+	}
+	return ""
 }
 
 func (x *EnqueueRequest) GetHandlerTimeoutMs() int64 {
@@ -4065,7 +4084,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x15ddq/v1/workflow.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\a\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x15ddq/v1/workflow.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\b\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -4093,7 +4112,11 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"latestTime\x121\n" +
 	"\x05slack\x18\x13 \x01(\v2\x19.google.protobuf.DurationH\x02R\x05slack\x12!\n" +
 	"\fordering_key\x18\x15 \x01(\tR\vorderingKey\x12/\n" +
-	"\x13payload_fingerprint\x18\x16 \x01(\fR\x12payloadFingerprint\x12,\n" +
+	"\x13payload_fingerprint\x18\x16 \x01(\fR\x12payloadFingerprint\x12 \n" +
+	"\vtraceparent\x18\x17 \x01(\tR\vtraceparent\x12\x1e\n" +
+	"\n" +
+	"tracestate\x18\x18 \x01(\tR\n" +
+	"tracestate\x12,\n" +
 	"\x12handler_timeout_ms\x18\x1a \x01(\x03R\x10handlerTimeoutMsB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\b\n" +

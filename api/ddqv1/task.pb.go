@@ -483,6 +483,9 @@ type Task struct {
 	// For whom it is, of a run of an audience; and that recipient's data.
 	Recipient     string `protobuf:"bytes,39,opt,name=recipient,proto3" json:"recipient,omitempty"`
 	RecipientData []byte `protobuf:"bytes,40,opt,name=recipient_data,json=recipientData,proto3" json:"recipient_data,omitempty"`
+	// The W3C trace context of whoever enqueued it; empty when there is none.
+	Traceparent string `protobuf:"bytes,46,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Tracestate  string `protobuf:"bytes,47,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
 	// The caller may not see the payload, the result, the recipient_data and the values of the
 	// journal: they are empty.
 	Masked bool `protobuf:"varint,45,opt,name=masked,proto3" json:"masked,omitempty"`
@@ -775,6 +778,20 @@ func (x *Task) GetRecipientData() []byte {
 		return x.RecipientData
 	}
 	return nil
+}
+
+func (x *Task) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
+func (x *Task) GetTracestate() string {
+	if x != nil {
+		return x.Tracestate
+	}
+	return ""
 }
 
 func (x *Task) GetMasked() bool {
@@ -1482,7 +1499,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\r\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\r\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -1529,7 +1546,11 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\bschedule\x18% \x01(\tR\bschedule\x12C\n" +
 	"\x0foccurrence_time\x18& \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\x12\x1c\n" +
 	"\trecipient\x18' \x01(\tR\trecipient\x12%\n" +
-	"\x0erecipient_data\x18( \x01(\fR\rrecipientData\x12\x16\n" +
+	"\x0erecipient_data\x18( \x01(\fR\rrecipientData\x12 \n" +
+	"\vtraceparent\x18. \x01(\tR\vtraceparent\x12\x1e\n" +
+	"\n" +
+	"tracestate\x18/ \x01(\tR\n" +
+	"tracestate\x12\x16\n" +
 	"\x06masked\x18- \x01(\bR\x06masked\x12$\n" +
 	"\x04step\x182 \x01(\v2\x10.ddq.v1.TaskStepR\x04step\x12)\n" +
 	"\x06inputs\x183 \x03(\v2\x11.ddq.v1.StepInputR\x06inputs\x12\x1d\n" +

@@ -48,8 +48,10 @@ type Body struct {
 	Cause *Cause `protobuf:"bytes,16,opt,name=cause,proto3" json:"cause,omitempty"`
 	// In the place of payload: it is encrypted, and so are recipient_data and the bytes of step.
 	EncryptedPayload []byte `protobuf:"bytes,17,opt,name=encrypted_payload,json=encryptedPayload,proto3" json:"encrypted_payload,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Of whoever enqueued it: trace id, span id and flags in 25 bytes, then the tracestate.
+	Trace         []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Body) Reset() {
@@ -183,6 +185,13 @@ func (x *Body) GetCause() *Cause {
 func (x *Body) GetEncryptedPayload() []byte {
 	if x != nil {
 		return x.EncryptedPayload
+	}
+	return nil
+}
+
+func (x *Body) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
 	}
 	return nil
 }
@@ -1544,7 +1553,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\xc3\x04\n" +
+	"\frecord.proto\x12\tddq.store\"\xd9\x04\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -1564,7 +1573,8 @@ const file_record_proto_rawDesc = "" +
 	"\x0erecipient_data\x18\x0e \x01(\fR\rrecipientData\x12#\n" +
 	"\x04step\x18\x0f \x01(\v2\x0f.ddq.store.StepR\x04step\x12&\n" +
 	"\x05cause\x18\x10 \x01(\v2\x10.ddq.store.CauseR\x05cause\x12+\n" +
-	"\x11encrypted_payload\x18\x11 \x01(\fR\x10encryptedPayload\"-\n" +
+	"\x11encrypted_payload\x18\x11 \x01(\fR\x10encryptedPayload\x12\x14\n" +
+	"\x05trace\x18\x12 \x01(\fR\x05trace\"-\n" +
 	"\x05Cause\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"\xb3\x02\n" +
