@@ -200,6 +200,7 @@ type Task struct {
 	RunOf          *RunOf        // nil: it was enqueued
 	StepOf         *StepOf       // nil: it is no step of a workflow
 	Cause          *Cause        // nil: no ack enqueued it
+	Trace          *Trace        // nil: none, or none that could be read. No part of the fingerprint
 	Tells          CellID        // a cell that is told when it ends for good, see Ended; empty: none
 	Fingerprint    uint64        // hash of the request that made the task
 

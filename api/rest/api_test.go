@@ -135,6 +135,36 @@ func TestIdempotencyKey(t *testing.T) {
 	r.do("POST", "/v1/topics/t:retrieve", "{}", "Idempotency-Key: k").problem(400, "BAD_KEY")
 }
 
+func TestTraceContextOfHeaders(t *testing.T) {
+	r := newRig(t, Config{})
+	const parent, other = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b8-01"
+	for _, tc := range []struct {
+		path, body string
+		headers    []string
+		parent     any
+		state      any
+	}{
+		{"/tasks", `{}`, []string{"traceparent: " + parent, "tracestate: a=1", "tracestate: b=2"}, parent, "a=1,b=2"},
+		{"/tasks:raw", `hello`, []string{"traceparent: " + parent, "tracestate: a=1"}, parent, "a=1"},
+		{"/tasks", `{"traceparent":"` + other + `"}`, []string{"traceparent: " + parent, "tracestate: a=1"}, other, nil},
+		{"/tasks", `{}`, []string{"traceparent: " + parent, "traceparent: " + other}, nil, nil},
+		{"/tasks", `{}`, []string{"traceparent: \xff"}, nil, nil},
+		{"/tasks", `{}`, []string{"tracestate: a=1"}, nil, nil},
+		{"/tasks", `{}`, nil, nil, nil},
+	} {
+		id, _ := r.do("POST", "/v1/topics/t"+tc.path, tc.body, tc.headers...).want(202).field("id").(string)
+		task, _ := r.do("GET", "/v1/topics/t/tasks/"+id, "").want(200).field("task").(map[string]any)
+		if task["traceparent"] != tc.parent || task["tracestate"] != tc.state {
+			t.Errorf("%+v: the task has %v and %v", tc, task["traceparent"], task["tracestate"])
+		}
+	}
+	r.do("POST", "/v1/topics/u/tasks", `{}`, "traceparent: "+parent, "tracestate: a=1").want(202)
+	taken := r.do("POST", "/v1/topics/u:take?wait=5s", "").want(200)
+	if taken.header.Get("Traceparent") != parent || taken.header.Get("Tracestate") != "a=1" {
+		t.Errorf("taken with %v", taken.header)
+	}
+}
+
 func TestBatches(t *testing.T) {
 	r := newRig(t, Config{})
 	r.do("POST", "/v1/tasks:batch", `{"tasks":[{"topic":"a"},{"topic":"b"}]}`).want(202)

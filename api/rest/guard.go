@@ -158,9 +158,9 @@ func (g *guard) knows(r *http.Request) bool {
 // API knows no cookies.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Ddq-Hold-Token, Ddq-Namespace, Ddq-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Ddq-Hold-Token, Ddq-Namespace, Ddq-Request-Id, Traceparent, Tracestate"
 	corsExposes = "ETag, Location, Retry-After, Link, Ddq-Request-Id, Ddq-Failed, Ddq-Settled, " +
-		"Ddq-Task-Id, Ddq-Hold-Token, Ddq-Hold-Ms, Ddq-Retry-Count, Ddq-Execute-Time, Ddq-Attributes"
+		"Ddq-Task-Id, Ddq-Hold-Token, Ddq-Hold-Ms, Ddq-Retry-Count, Ddq-Execute-Time, Ddq-Attributes, Traceparent, Tracestate"
 )
 
 func (g *guard) allowOrigin(h http.Header, r *http.Request) {

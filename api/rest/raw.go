@@ -46,7 +46,7 @@ func (a *api) readRaw(w http.ResponseWriter, r *http.Request, task *ddqv1.Enqueu
 	} else if at != "" {
 		q.Add("execute_time", at)
 	}
-	if p := q.into(task, "topic", "payload", "attributes", "idempotency"); p != nil {
+	if p := q.into(task, "topic", "payload", "attributes", "idempotency", "traceparent", "tracestate"); p != nil {
 		return p
 	}
 	if given := r.Header.Get("Content-Type"); keep && given != "" {
@@ -60,6 +60,9 @@ func (a *api) readRaw(w http.ResponseWriter, r *http.Request, task *ddqv1.Enqueu
 		if p := setKey(key)(task, nil); p != nil {
 			return p
 		}
+	}
+	if p := setTrace(r.Header)(task, nil); p != nil {
+		return p
 	}
 	task.Payload, p = limitBody(w, r).all()
 	return p

@@ -161,6 +161,9 @@ func editsOf(rt *route, r *http.Request) (edits []edit, p *problem) {
 	if token != nil && slices.Contains([]string{"ack", "nack", "extend", "checkpoint"}, rt.body) {
 		edits = append(edits, setToken(token))
 	}
+	if rt.input.Name() == "EnqueueRequest" {
+		edits = append(edits, setTrace(r.Header))
+	}
 	if rt.input.Name() == "UpdateTaskRequest" {
 		edits = append(edits, maskOfBody)
 	}
@@ -243,6 +246,20 @@ func keyOf(key string) *ddqv1.Idempotency {
 	return &ddqv1.Idempotency{
 		Key: key, Scope: ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW,
 		WindowMs: keyWindow.Milliseconds(), OnConflict: ddqv1.OnConflict_ON_CONFLICT_REJECT,
+	}
+}
+
+// setTrace gives a task the trace context that the headers have, unless the body has one.
+func setTrace(h http.Header) edit {
+	return func(m proto.Message, _ map[string]json.RawMessage) *problem {
+		e, ok := m.(*ddqv1.EnqueueRequest)
+		parents := h.Values("Traceparent")
+		if !ok || len(parents) != 1 || e.Traceparent != "" || e.Tracestate != "" { // of two, neither counts
+			return nil
+		}
+		e.Traceparent = strings.ToValidUTF8(parents[0], "?")
+		e.Tracestate = strings.ToValidUTF8(strings.Join(h.Values("Tracestate"), ","), "?")
+		return nil
 	}
 }
 

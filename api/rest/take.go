@@ -71,6 +71,12 @@ func hand(w http.ResponseWriter, d *ddqv1.Delivery) error {
 	if len(task.Attributes) > 0 {
 		h.Set("Ddq-Attributes", base64.RawURLEncoding.EncodeToString(attributesJSON(task.Attributes)))
 	}
+	if task.Traceparent != "" {
+		h.Set("Traceparent", task.Traceparent)
+	}
+	if task.Tracestate != "" {
+		h.Set("Tracestate", task.Tracestate)
+	}
 	if _, err := w.Write(task.Payload); err != nil {
 		return err
 	}

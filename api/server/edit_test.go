@@ -33,6 +33,7 @@ var editRefusals = []refusal{
 	{"update without a mask", updated(&ddqv1.UpdateTaskRequest{Payload: []byte("x")}), codes.InvalidArgument, "BAD_MASK", "update_mask", "", 0},
 	{"update with an empty mask", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask()}), codes.InvalidArgument, "BAD_MASK", "update_mask", "", 0},
 	{"update of an unknown field", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("payload", "color")}), codes.InvalidArgument, "BAD_MASK", "update_mask", "", 0},
+	{"update of the trace context", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("traceparent")}), codes.InvalidArgument, "BAD_MASK", "update_mask", "", 0},
 	{"update of the id", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("id")}), codes.InvalidArgument, "BAD_MASK", "update_mask", "", 0},
 	{"update of bytes", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("\xff")}), codes.InvalidArgument, "BAD_MASK", "update_mask", "", 0},
 	{"update with a delay that is not there", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("delay")}), codes.InvalidArgument, "BAD_MASK", "update_mask", "", 0},

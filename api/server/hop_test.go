@@ -91,6 +91,7 @@ func TestWorkersSeeTheSameOverAHop(t *testing.T) {
 	var full subscription.Delivery
 	fill(t, reflect.ValueOf(&full).Elem())
 	full.Task.Backoff.Kind = store.BackoffLinear // one that there is
+	full.Task.Trace.State = "vendor=1"           // well formed
 	full.MaxRetries = full.Task.MaxRetries
 	at := time.Now()
 	given := []delivery.Handed{{Delivery: full, At: at}}

@@ -181,6 +181,7 @@ func readTemplate(t *schedule.Template, w *ddqv1.EnqueueRequest) *problem.Error 
 		return &inner
 	}
 	t.Task, t.ExpireAfter, t.Slack = read.Task, read.ExpireAfter, read.Slack
+	t.Task.Trace = nil // of whoever put the schedule, and not of its runs
 	return nil
 }
 

@@ -119,6 +119,7 @@ func (s *Tasks) complete(ctx context.Context, topic string, asked []NewTask) (*s
 			parcels++
 		}
 	}
+	s.countTracesCut(asked)
 	if parcels == 0 {
 		return next, nil
 	}

@@ -21,6 +21,7 @@ func (s *Tasks) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 		return nil, err
 	}
 	s.countEnqueued(out)
+	s.countTracesCut(tasks)
 	return out, nil
 }
 
@@ -137,4 +138,12 @@ func (s *Tasks) countEnqueued(out []Enqueued) {
 		}
 	}
 	s.node.Metrics().CountEnqueued(stored, again)
+}
+
+func (s *Tasks) countTracesCut(tasks []NewTask) {
+	for i := range tasks {
+		if tasks[i].TraceCut {
+			s.node.Metrics().TracesCut.Inc()
+		}
+	}
 }

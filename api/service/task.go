@@ -30,6 +30,9 @@ type NewTask struct {
 	// PayloadFingerprint, unless it is empty, is what makes two payloads the same.
 	PayloadFingerprint []byte
 
+	// TraceCut says that something of its trace context was left out: it was malformed, or too long.
+	TraceCut bool
+
 	// The task may run so much later than it is due, or up to that time: the node says
 	// when. Both 0: it is due as asked for.
 	Slack  time.Duration

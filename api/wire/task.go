@@ -61,6 +61,9 @@ func PutTask(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) 
 	if from.Cause != nil {
 		t.Cause = &ddqv1.TaskCause{Topic: from.Cause.Topic, Id: from.Cause.ID}
 	}
+	if from.Trace != nil {
+		t.Traceparent, t.Tracestate = Traceparent(from.Trace), from.Trace.State
+	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
 		t.RateKey, t.ConcurrencyKey, t.OrderingKey = r.RateKey, r.ConcurrencyKey, r.OrderingKey
@@ -90,6 +93,7 @@ func ReadTask(t *store.Task, from *ddqv1.Task) {
 	if c := from.GetCause(); c != nil {
 		t.Cause = &store.Cause{Topic: c.GetTopic(), ID: c.GetId()}
 	}
+	t.Trace, _ = ReadTrace(from.GetTraceparent(), from.GetTracestate())
 }
 
 // PutAttributes returns nil for none.

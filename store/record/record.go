@@ -9,7 +9,8 @@ import (
 )
 
 // AppendBody appends the encoded body of t to b: payload, creation time,
-// attributes, handler timeout, the schedule or the ack that made it or the step that it is, and the task's own retry policy.
+// attributes, handler timeout, the schedule or the ack that made it or the step that it is, its trace context, and the
+// task's own retry policy.
 // What a store must look at (id, due time, expiry, visibility timeout, fingerprint) is not in it.
 func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	body := Body{Payload: t.Payload, CreatedMs: int64(t.Created), MaxRetriesPlusOne: int32(t.MaxRetries) + 1}
@@ -37,6 +38,7 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	if t.Cause != nil {
 		body.Cause = &Cause{Topic: t.Cause.Topic, Id: t.Cause.ID}
 	}
+	body.Trace = encodeTrace(t.Trace)
 	start, size := len(b), body.SizeVT()
 	b = append(b, make([]byte, size)...)
 	if _, err := body.MarshalToSizedBufferVT(b[start:]); err != nil {
@@ -79,6 +81,7 @@ func DecodeBody(b []byte, t *store.Task) error {
 	if c := body.Cause; c != nil {
 		t.Cause = &store.Cause{Topic: c.Topic, ID: c.Id}
 	}
+	t.Trace = decodeTrace(body.Trace)
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
 	}

@@ -101,6 +101,7 @@ func roundTripFields(f *fixture) {
 			Journal: []store.JournalEntry{{Name: "weigh", Value: []byte("2 kg"), Kept: 17}},
 		},
 		Cause:       &store.Cause{Topic: "orders", ID: "17"},
+		Trace:       &store.Trace{ID: [16]byte{0, 1, 15: 0xff}, Span: [8]byte{0, 2, 7: 0xfe}, Flags: 3, State: "vendor=a, other=b"},
 		Fingerprint: math.MaxUint64,
 	}
 	checkFull(f, full)
@@ -113,6 +114,11 @@ func roundTripFields(f *fixture) {
 	for kind := store.BackoffFixed; kind <= store.BackoffExponential; kind++ {
 		t := task("backoff-"+string('0'+rune(kind)), now)
 		t.Backoff = &store.Backoff{Kind: kind, Base: time.Millisecond * time.Duration(kind)}
+		f.survives(t)
+	}
+	for id, state := range map[string]string{"bare-trace": "", "long-trace": "k=" + strings.Repeat("v", store.MaxTraceState-2)} {
+		t := task(id, now)
+		t.Trace = &store.Trace{ID: [16]byte{15: 1}, Span: [8]byte{7: 1}, State: state}
 		f.survives(t)
 	}
 	for id, due := range map[string]store.Millis{"first": 1, "before": now - 1, "decade": now.Add(87600 * long), "9999": 253402300799999} {

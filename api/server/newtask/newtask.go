@@ -24,6 +24,9 @@ func Read(t *service.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) (
 	if e != nil {
 		return slab, e
 	}
+	var whole bool
+	t.Task.Trace, whole = wire.ReadTrace(r.Traceparent, r.Tracestate)
+	t.TraceCut = !whole
 	t.Task.Key, e = readKey(r.Idempotency)
 	return slab, e
 }

@@ -37,6 +37,9 @@ class NewTask:
     idempotency: Optional[wire.Idempotency] = None
     # stands for the payload when two requests are compared, 16 to 32 bytes: for payloads that are encrypted, and others each time
     payload_fingerprint: Optional[Payload] = None
+    # the W3C trace context of who enqueues it
+    traceparent: Optional[str] = None
+    tracestate: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+const (
+	aParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	bParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b8-01"
+)
+
+func TestTraceContextStaysWithItsTask(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		ask := &ddqv1.EnqueueRequest{Topic: "t", Id: "a", Traceparent: aParent, Tracestate: "vendor=1"}
+		r.enqueue(ask)
+		again := proto.CloneOf(ask)
+		again.Traceparent, again.Tracestate = bParent, ""
+		if got := r.enqueue(again); !got.Deduplicated {
+			r.Errorf("the same task in another span is another task: %v", got)
+		}
+		if got := r.get("a"); got.Traceparent != aParent || got.Tracestate != "vendor=1" {
+			r.Errorf("stored as %v", got)
+		}
+		d := r.retrieve("t")
+		if d.Task.Traceparent != aParent || d.Task.Tracestate != "vendor=1" {
+			r.Errorf("delivered as %v", d.Task)
+		}
+		_, err := r.queue.Nack(r.Context(), &ddqv1.NackRequest{Topic: "t", Nack: &ddqv1.Nack{TaskId: "a", HoldToken: d.HoldToken, DelayMs: proto.Int64(0)}})
+		must(r, err)
+		if d := r.retrieve("t"); d.Task.Traceparent != aParent || d.Task.RetryCount != 1 {
+			r.Errorf("delivered again as %v", d.Task)
+		}
+	})
+}
+
+// Each task has its own, however it comes.
+func TestTraceContextsOfBatchesStreamsAndAcks(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		tasks := func(of string) []*ddqv1.EnqueueRequest {
+			return []*ddqv1.EnqueueRequest{
+				{Topic: "t", Id: of + "-a", Traceparent: aParent}, {Topic: "t", Id: of + "-b", Traceparent: bParent, Tracestate: "b=2"}, {Topic: "t", Id: of + "-none"},
+			}
+		}
+		_, err := r.queue.EnqueueBatch(r.Context(), &ddqv1.EnqueueBatchRequest{Tasks: tasks("batch")})
+		must(r, err)
+		stream := r.pipeline()
+		must(r, stream.Send(&ddqv1.EnqueueStreamRequest{Tasks: tasks("stream")}))
+		_, err = stream.Recv()
+		must(r, err)
+		must(r, stream.CloseSend())
+		must(r, r.finish(r.hold("orders", "first"), func(a *ddqv1.Ack) { a.Enqueue = tasks("ack") }))
+		synctest.Wait()
+		for _, of := range []string{"batch", "stream", "ack"} {
+			for _, want := range tasks(of) {
+				if got := r.get(want.Id); got.Traceparent != want.Traceparent || got.Tracestate != want.Tracestate {
+					r.Errorf("%s has %q with %q", want.Id, got.Traceparent, got.Tracestate)
+				}
+			}
+		}
+	})
+}
+
+func TestBadTraceContextsAreLeftOutAndCounted(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "bad", Traceparent: "00-0-0-0", Tracestate: "a=1"})
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "long", Traceparent: aParent, Tracestate: "a=1,b=" + strings.Repeat("x", 256)})
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "good", Traceparent: aParent, Tracestate: "a=1"})
+		if got := r.get("bad"); got.Traceparent != "" || got.Tracestate != "" {
+			r.Errorf("a malformed one is kept: %v", got)
+		}
+		if got := r.get("long"); got.Traceparent != aParent || got.Tracestate != "a=1" {
+			r.Errorf("a long one is kept as %v", got)
+		}
+		reg := prometheus.NewRegistry()
+		reg.MustRegister(r.service.Node().Metrics().TracesCut)
+		families, err := reg.Gather()
+		must(r, err)
+		if n := families[0].Metric[0].GetCounter().GetValue(); n != 2 {
+			r.Errorf("%v are counted, want 2", n)
+		}
+	})
+}
+
+// A schedule's runs have no producer.
+func TestRunsHaveNotTheTraceOfTheirSchedule(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		_, err := r.schedules.PutSchedule(r.Context(), &ddqv1.PutScheduleRequest{Schedule: &ddqv1.Schedule{
+			Topic: "t", Name: "nightly", Timetable: &ddqv1.Timetable{Entries: []*ddqv1.TimetableEntry{{When: &ddqv1.TimetableEntry_Every{Every: &ddqv1.Interval{EveryMs: 60_000}}}}},
+			Run: &ddqv1.Schedule_Task{Task: &ddqv1.EnqueueRequest{Traceparent: aParent}},
+		}})
+		must(r, err)
+		time.Sleep(time.Minute)
+		if d := r.retrieve("t"); d.Task.Schedule != "nightly" || d.Task.Traceparent != "" {
+			r.Errorf("delivered as %v", d.Task)
+		}
+	})
+}

@@ -1,0 +1,29 @@
+package record
+
+import "github.com/ddq-io/ddq/store"
+
+// traceBytes is how long a trace context is without its state.
+const traceBytes = 16 + 8 + 1
+
+// encodeTrace returns nil for none.
+func encodeTrace(t *store.Trace) []byte {
+	if t == nil {
+		return nil
+	}
+	b := make([]byte, 0, traceBytes+len(t.State))
+	b = append(b, t.ID[:]...)
+	b = append(b, t.Span[:]...)
+	b = append(b, t.Flags)
+	return append(b, t.State...)
+}
+
+// decodeTrace reads what encodeTrace wrote. What is too short is none: a task does not fail for it.
+func decodeTrace(b []byte) *store.Trace {
+	if len(b) < traceBytes {
+		return nil
+	}
+	t := &store.Trace{Flags: b[traceBytes-1], State: string(b[traceBytes:])}
+	copy(t.ID[:], b)
+	copy(t.Span[:], b[len(t.ID):])
+	return t
+}
