@@ -2376,7 +2376,10 @@ type Delivery struct {
 	// How long the hold lasts from the moment this frame was sent.
 	HoldMs int64 `protobuf:"varint,3,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
 	// What names of the task returned in attempts before, in no particular order.
-	Journal       []*JournalEntry `protobuf:"bytes,4,rep,name=journal,proto3" json:"journal,omitempty"`
+	Journal []*JournalEntry `protobuf:"bytes,4,rep,name=journal,proto3" json:"journal,omitempty"`
+	// The span of this delivery, as W3C Trace Context has it, where the node makes one. The task has
+	// that of its producer.
+	Traceparent   string `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2437,6 +2440,13 @@ func (x *Delivery) GetJournal() []*JournalEntry {
 		return x.Journal
 	}
 	return nil
+}
+
+func (x *Delivery) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 // Settled answers the settlements of one frame.
@@ -4262,13 +4272,14 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"Subscribed\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\"\n" +
 	"\rmax_in_flight\x18\x02 \x01(\x05R\vmaxInFlight\x122\n" +
-	"\x15visibility_timeout_ms\x18\x03 \x01(\x03R\x13visibilityTimeoutMs\"\x94\x01\n" +
+	"\x15visibility_timeout_ms\x18\x03 \x01(\x03R\x13visibilityTimeoutMs\"\xb6\x01\n" +
 	"\bDelivery\x12 \n" +
 	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x17\n" +
 	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\x12.\n" +
-	"\ajournal\x18\x04 \x03(\v2\x14.ddq.v1.JournalEntryR\ajournal\"U\n" +
+	"\ajournal\x18\x04 \x03(\v2\x14.ddq.v1.JournalEntryR\ajournal\x12 \n" +
+	"\vtraceparent\x18\x05 \x01(\tR\vtraceparent\"U\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
 	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xdd\x01\n" +
