@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"time"
 
@@ -40,6 +41,10 @@ type Config struct {
 	// have to be encoded by their method Encoded. Results, inputs of workflows, signals,
 	// attributes and data of recipients are sent as they are.
 	Codec Codec
+
+	// Trace returns the W3C trace context that a task is enqueued with, which workers get with it;
+	// empty for none. Package api/tracing has one for OpenTelemetry. Defaults to none.
+	Trace func(ctx context.Context) (traceparent, tracestate string)
 
 	// Unary sends every Enqueue as a call of its own instead of over the shared
 	// stream: for proxies that break streams. Much slower under load.

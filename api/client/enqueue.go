@@ -31,7 +31,7 @@ func (c *Tasks) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	}
 	k := c.calls.Get(1)
 	defer c.calls.Put(k)
-	id, err := add(k, sent)
+	id, err := c.add(ctx, k, sent)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -55,7 +55,7 @@ func (c *Tasks) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, error
 		task, err := c.encode(ctx, &tasks[i])
 		id := task.ID
 		if err == nil {
-			id, err = add(k, task)
+			id, err = c.add(ctx, k, task)
 		}
 		results[i].Receipt = Receipt{Topic: task.Topic, ID: id}
 		if results[i].Err = err; err == nil {
@@ -119,14 +119,18 @@ func (c *Tasks) enqueueAgain(ctx context.Context, k *sender.Call) {
 
 // add appends the request for t and returns its id. A task that cannot be
 // encoded is not added.
-func add(k *sender.Call, t *Task) (id string, err error) {
+func (c *Tasks) add(ctx context.Context, k *sender.Call, t *Task) (id string, err error) {
 	task := *t
 	if err := task.name(); err != nil {
 		return "", err
 	}
-	if e := fill(k.Next(), &task); e != nil {
+	r := k.Next()
+	if e := fill(r, &task); e != nil {
 		k.Drop()
 		return task.ID, e
+	}
+	if c.cfg.Trace != nil {
+		r.SetTrace(c.cfg.Trace(ctx))
 	}
 	return task.ID, nil
 }

@@ -424,3 +424,32 @@ func TestPayloadIsCopied(t *testing.T) {
 		}
 	})
 }
+
+// The context is asked for at each enqueue, and that of one task is in no other.
+func TestTasksCarryTheTraceContextOfTheirCall(t *testing.T) {
+	type key struct{}
+	of := func(ctx context.Context) (parent, state string) {
+		parent, _ = ctx.Value(key{}).(string)
+		return parent, strings.Repeat("s", len(parent))
+	}
+	for _, unary := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeServer{}
+			c := start(t, f, Config{Trace: of, Unary: unary})
+			in := func(parent string) context.Context { return context.WithValue(t.Context(), key{}, parent) }
+			for id, ctx := range map[string]context.Context{"a": in("p"), "b": t.Context(), "c": in("parent")} {
+				if _, err := c.Enqueue(ctx, Task{Topic: "mail", ID: id}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := c.EnqueueBatch(in("batch"), []Task{{Topic: "mail", ID: "d"}, {Topic: "mail", ID: "e"}}); err != nil {
+				t.Fatal(err)
+			}
+			for id, want := range map[string]string{"a": "p", "b": "", "c": "parent", "d": "batch", "e": "batch"} {
+				if got := f.ids()[id]; got.Traceparent != want || len(got.Tracestate) != len(want) {
+					t.Errorf("%s has %v", id, got)
+				}
+			}
+		})
+	}
+}

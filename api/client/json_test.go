@@ -18,7 +18,7 @@ func everything() Snapshot {
 		Payload: []byte("a<b>\x00"), Attributes: map[string]string{"tenant": "acme"}, Expires: at(2), VisibilityTimeout: 90 * time.Second,
 		HandlerTimeout: time.Minute, Backoff: &Backoff{Kind: BackoffExponential, Base: time.Second, Max: time.Minute, JitterPercent: 10},
 		Priority: 4, TaskKeys: TaskKeys{"idem", "fair", 5, "rate", "cap", "order"},
-		Schedule: "nightly", Recipient: "ada", RecipientData: []byte("x"), Occurrence: at(9), Cause: &Cause{"orders", "17"},
+		Schedule: "nightly", Recipient: "ada", RecipientData: []byte("x"), Occurrence: at(9), Cause: &Cause{"orders", "17"}, Traceparent: "00-1-2-01", Tracestate: "a=1",
 		WaitingFor: WaitingForOrder, NextToken: at(3), LastError: "no", DeadReason: DeadReasonPermanent, FinishedAt: at(4),
 		Worker: "w", HoldDeadline: at(5), Version: 6, CancelRequested: true, Result: []byte{0xff, 0},
 		Attempts: []Attempt{{Number: 1, Outcome: AttemptAcked, Worker: "w", Node: "n", Started: at(6), Ended: at(7), Error: "e"}, {Number: 2, Started: at(8)}},
@@ -57,7 +57,7 @@ func TestSnapshotInJSON(t *testing.T) {
 	for _, want := range []string{
 		`{"topic":"mail","id":"a","state":"dead","execute_time":"2030-03-17T17:46:40.250Z"`, `"payload":"a\u003cb\u003e\u0000"`,
 		`"visibility_timeout_ms":90000,"handler_timeout_ms":60000,"backoff":{"kind":"exponential","base_ms":1000,"max_ms":60000,"jitter_percent":10}`,
-		`"ordering_key":"order","schedule":"nightly","occurrence_time":"2030-03-17T17:46:49.250Z","recipient":"ada","recipient_data":"x","cause":{"topic":"orders","id":"17"},"waiting_for":"order"`, `"result_base64":"/wA="`, `"journal":[{"name":"charge","size":4,"kept_at":"2030-03-17T17:46:50.250Z","value":"paid"},`, `{"number":2,"outcome":"running","started_at":"`,
+		`"ordering_key":"order","schedule":"nightly","occurrence_time":"2030-03-17T17:46:49.250Z","recipient":"ada","recipient_data":"x","cause":{"topic":"orders","id":"17"},"traceparent":"00-1-2-01","tracestate":"a=1","waiting_for":"order"`, `"result_base64":"/wA="`, `"journal":[{"name":"charge","size":4,"kept_at":"2030-03-17T17:46:50.250Z","value":"paid"},`, `{"number":2,"outcome":"running","started_at":"`,
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s\nlacks %s", b, want)

@@ -32,6 +32,8 @@ type Snapshot struct {
 	Recipient       string          `json:"recipient,omitempty"`       // for whom it is, of a schedule that has an audience
 	RecipientData   []byte          `json:"recipient_data,omitempty"`
 	Cause           *Cause          `json:"cause,omitempty"`            // the task whose ack enqueued it; nil of others
+	Traceparent     string          `json:"traceparent,omitempty"`      // of whoever enqueued it, in the form of W3C; empty when there is none
+	Tracestate      string          `json:"tracestate,omitempty"`       // the same
 	WaitingFor      WaitingFor      `json:"waiting_for,omitempty"`      // what a task that is due lacks, as far as is known
 	NextToken       time.Time       `json:"next_token_time,omitempty"`  // waiting for a rate: when it has a token again
 	LastError       string          `json:"last_error,omitempty"`       // of the last failed attempt
@@ -104,6 +106,8 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		Recipient:       t.GetRecipient(),
 		RecipientData:   t.GetRecipientData(),
 		Cause:           causeFrom(t.GetCause()),
+		Traceparent:     t.GetTraceparent(),
+		Tracestate:      t.GetTracestate(),
 		WaitingFor:      WaitingFor(t.GetWaitingFor()),
 		NextToken:       wire.Time(t.GetNextTokenTime()),
 		LastError:       t.GetLastError(),

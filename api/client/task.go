@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
@@ -200,18 +197,8 @@ func fill(r *sender.Request, t *Task) *Error {
 	w.Idempotency = t.Idempotency.wire()
 	w.Priority, w.FairnessKey, w.FairnessWeight = wire.Int32(t.Priority), t.FairnessKey, wire.Int32(t.FairnessWeight)
 	w.RateKey, w.ConcurrencyKey, w.OrderingKey = t.RateKey, t.ConcurrencyKey, t.OrderingKey
-	switch {
-	case !t.Latest.IsZero():
-		w.Spread = &ddqv1.EnqueueRequest_LatestTime{LatestTime: timestamppb.New(t.Latest)}
-	case t.Slack != 0:
-		w.Spread = &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(t.Slack)}
-	}
-	switch {
-	case !t.Expires.IsZero():
-		w.Expiry = &ddqv1.EnqueueRequest_ExpireTime{ExpireTime: timestamppb.New(t.Expires)}
-	case t.ExpireAfter != 0:
-		w.Expiry = &ddqv1.EnqueueRequest_ExpireAfter{ExpireAfter: durationpb.New(t.ExpireAfter)}
-	}
+	r.SetSpread(t.Latest, t.Slack)
+	r.SetExpiry(t.Expires, t.ExpireAfter)
 	r.Measure()
 	return nil
 }

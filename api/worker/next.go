@@ -27,6 +27,7 @@ type ending struct {
 	grow   *ddqv1.Growth           // nil: nothing
 	grown  int                     // bytes of it
 
+	trace Trace           // of what Enqueue is given
 	codec client.Codec    // of what Enqueue and Grow are given; nil: as it is
 	ctx   context.Context // the handler's; with a codec
 }
@@ -39,7 +40,19 @@ func (e *ending) request(t client.Task) (*ddqv1.EnqueueRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.Request()
+	r, err := t.Request()
+	if err == nil {
+		r.Traceparent, r.Tracestate = e.trace.Parent, e.trace.State
+	}
+	return r, err
+}
+
+// TraceNext gives what Enqueue gets from now on a trace context. It is for middleware, which calls
+// it before the handler begins; package api/tracing has one.
+func (t Task) TraceNext(c Trace) {
+	if t.ending != nil {
+		t.ending.trace = c
+	}
 }
 
 // Enqueue has tasks enqueued with the ack, or not at all: they are there if and only if the task

@@ -23,6 +23,8 @@ var (
 	// ErrStopped: the worker stops and its grace period is over. An error
 	// returned after that releases the task, without spending the attempt.
 	ErrStopped = errors.New("worker stopped")
+	// ErrReleased: what Release returns is it, for middleware.
+	ErrReleased = errors.New("released by the handler")
 )
 
 // Permanent returns err as one that no further attempt can mend: the task goes
@@ -40,7 +42,7 @@ func RetryAfter(d time.Duration, err error) error {
 // Release gives the task back unharmed, due again in d. The attempt is not
 // counted.
 func Release(d time.Duration) error {
-	return &verdict{err: errors.New("released by the handler"), delay: &d, release: true}
+	return &verdict{err: ErrReleased, delay: &d, release: true}
 }
 
 // verdict is an error that says what is to become of the task. It may be wrapped.

@@ -27,6 +27,8 @@ type Task struct {
 	// it is done or dead, no other task of the key is delivered.
 	OrderingKey string
 
+	Trace Trace // who enqueued it, for tracing; package api/tracing makes spans of it
+
 	Run  *Run  // of a schedule; nil of a task that no schedule made
 	Step *Step // of a workflow; nil of a task that is none
 
@@ -49,6 +51,16 @@ type Task struct {
 
 	ending  *ending  // where SetResult and Enqueue put it; nil for a task that no worker made
 	journal *journal // what Once remembers; the same
+}
+
+// Trace is the trace context of whoever enqueued a task, as W3C Trace Context has it; empty when it
+// was enqueued without one.
+type Trace struct {
+	Parent, State string
+
+	// Delivery is the traceparent of the span that the server made of the delivery; empty when it
+	// made none.
+	Delivery string
 }
 
 // Run says which run of a schedule a task is.
@@ -114,6 +126,7 @@ func (t *Task) fill(d *ddqv1.Delivery) {
 	t.OrderingKey, t.FairnessKey = from.GetOrderingKey(), from.GetFairnessKey()
 	t.RateKey, t.ConcurrencyKey, t.IdempotencyKey = from.GetRateKey(), from.GetConcurrencyKey(), from.GetIdempotencyKey()
 	t.HoldToken = d.GetHoldToken()
+	t.Trace = Trace{from.GetTraceparent(), from.GetTracestate(), d.GetTraceparent()}
 	t.Run, t.Step = runOf(from), stepOf(from)
 	if list := from.GetAttributes(); len(list) > 0 {
 		t.Attributes = make(map[string]string, len(list))

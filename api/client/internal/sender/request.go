@@ -42,6 +42,34 @@ func (r *Request) SetDelay(d time.Duration) {
 	r.Wire.When = &r.byDelay
 }
 
+// SetSpread says how much later the task may run: until a time, or by a span; not at all when both
+// are zero.
+func (r *Request) SetSpread(latest time.Time, slack time.Duration) {
+	switch {
+	case !latest.IsZero():
+		r.Wire.Spread = &ddqv1.EnqueueRequest_LatestTime{LatestTime: timestamppb.New(latest)}
+	case slack != 0:
+		r.Wire.Spread = &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(slack)}
+	}
+}
+
+// SetExpiry says when the task expires: at a time, or a span after its due time; never when both
+// are zero.
+func (r *Request) SetExpiry(at time.Time, after time.Duration) {
+	switch {
+	case !at.IsZero():
+		r.Wire.Expiry = &ddqv1.EnqueueRequest_ExpireTime{ExpireTime: timestamppb.New(at)}
+	case after != 0:
+		r.Wire.Expiry = &ddqv1.EnqueueRequest_ExpireAfter{ExpireAfter: durationpb.New(after)}
+	}
+}
+
+// SetTrace gives the task a trace context, which may be empty. The request was measured before.
+func (r *Request) SetTrace(parent, state string) {
+	r.Wire.Traceparent, r.Wire.Tracestate = parent, state
+	r.Measure()
+}
+
 // Measure counts the bytes of the request. It comes after the last change.
 func (r *Request) Measure() { r.size = r.Wire.SizeVT() }
 

@@ -1,0 +1,87 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// Config says how spans are made. The zero value works.
+type Config struct {
+	// Provider is where spans are made. Defaults to the global one of OpenTelemetry, as it is when
+	// the Client or the Middleware is made.
+	Provider trace.TracerProvider
+
+	// Join is how long after it was enqueued a task may be due for its attempts to be in the trace of
+	// the send. Those of other tasks begin a trace each, with a link. A longer one makes traces that
+	// few backends show whole. Defaults to a minute; negative: none is.
+	Join time.Duration
+}
+
+const scope = "github.com/ddq-io/ddq/api/tracing"
+
+func (c Config) tracer() trace.Tracer {
+	if c.Provider == nil {
+		c.Provider = otel.GetTracerProvider()
+	}
+	return c.Provider.Tracer(scope)
+}
+
+func (c Config) join() time.Duration {
+	if c.Join == 0 {
+		return time.Minute
+	}
+	return c.Join
+}
+
+// The headers of W3C Trace Context, as the propagator of OpenTelemetry writes them.
+const (
+	parentHeader = "traceparent"
+	stateHeader  = "tracestate"
+)
+
+// Context returns the trace context of the span in ctx, empty when there is none. It is what
+// client.Config.Trace wants.
+func Context(ctx context.Context) (traceparent, tracestate string) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return "", ""
+	}
+	headers := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, headers)
+	return headers[parentHeader], headers[stateHeader]
+}
+
+// contextOf reads a trace context; an invalid one where there is none.
+func contextOf(traceparent, tracestate string) trace.SpanContext {
+	if traceparent == "" {
+		return trace.SpanContext{}
+	}
+	headers := propagation.MapCarrier{parentHeader: traceparent, stateHeader: tracestate}
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), headers))
+}
+
+// fail marks a span of something that failed, by the kind of the error alone: its text may have
+// what a task has.
+func fail(span trace.Span, err error) {
+	kind := "error"
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused) && refused.Reason != "":
+		kind = refused.Reason
+	case errors.As(err, &refused):
+		kind = refused.Code.String()
+	case errors.Is(err, context.Canceled):
+		kind = "canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		kind = "timeout"
+	}
+	span.SetStatus(codes.Error, "")
+	span.SetAttributes(keyError.String(kind))
+}
