@@ -90,6 +90,9 @@ type Config struct {
 	// Accepted are those of the warnings that a setting accepts.
 	Accepted []string
 
+	// Spans makes spans of deliveries. Without it there are none.
+	Spans delivery.Spans
+
 	// Options are further options of the gRPC server, such as credentials.
 	Options []grpc.ServerOption
 }
@@ -109,7 +112,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) delivery() delivery.Config {
-	return delivery.Config{HandshakeTimeout: c.HandshakeTimeout, SendStall: c.SendStall, DrainGrace: c.DrainGrace}
+	return delivery.Config{HandshakeTimeout: c.HandshakeTimeout, SendStall: c.SendStall, DrainGrace: c.DrainGrace, Spans: c.Spans}
 }
 
 // options are the server options that c stands for, its own extras last.

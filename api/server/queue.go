@@ -21,6 +21,7 @@ type queue struct {
 	*interceptor
 	service  *service.Service
 	sessions *delivery.Sessions
+	spans    delivery.Spans // nil: none
 	log      *slog.Logger
 
 	streamBytes int64         // see Config
@@ -78,7 +79,13 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 	for i, d := range held[:fit] {
 		out[i] = delivery.Handed{Delivery: d, At: at}
 	}
-	return &ddqv1.RetrieveResponse{Deliveries: delivery.Wire(out, at)}, nil
+	deliveries := delivery.Wire(out, at)
+	if q.spans != nil {
+		if end := q.spans.Begin(out, deliveries); end != nil {
+			end(true) // the answer is written when this returns
+		}
+	}
+	return &ddqv1.RetrieveResponse{Deliveries: deliveries}, nil
 }
 
 func retrieveOptions(r *ddqv1.RetrieveRequest) (o subscription.Options, wait time.Duration, e *problem.Error) {

@@ -56,7 +56,7 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 		sessions: open,
 		queue: &queue{
 			lifetime: life, interceptor: calls, service: cases, sessions: open, log: log,
-			streamBytes: config.StreamBytes, sendStall: config.SendStall,
+			streamBytes: config.StreamBytes, sendStall: config.SendStall, spans: config.Spans,
 		},
 	}
 	s.channel = newChannel(s.local, calls)

@@ -38,6 +38,7 @@ type Config struct {
 	LogFormat     string
 	Actors        actors.Config
 	Fleet         FleetConfig
+	Tracing       TracingConfig
 	Supervision   Supervision
 	backoff       Backoff // of new topics
 }
@@ -64,6 +65,7 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	cfg.Auth.flags(fs)
 	cfg.Encryption.flags(fs)
 	cfg.Fleet.flags(fs)
+	cfg.Tracing.flags(fs)
 	cfg.runtimeFlags(fs)
 	MarkSettings(fs)
 }
@@ -81,6 +83,7 @@ func (cfg *Config) Check() error {
 		cfg.checkPort("grpc-addr", cfg.GRPCAddr),
 		cfg.checkHTTP(),
 		checkConns(cfg.MaxConnsPerIP),
+		cfg.Tracing.check(cfg.Insecure),
 		cfg.completeRuntime(),
 		cfg.Fleet.check(cfg),
 	)

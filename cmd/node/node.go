@@ -23,6 +23,7 @@ import (
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/operations"
 	"github.com/ddq-io/ddq/api/ui"
+	"github.com/ddq-io/ddq/cmd/node/spans"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/sealstore"
 )
@@ -105,7 +106,7 @@ func (n *Node) options(ctx context.Context, log *slog.Logger) fx.Option {
 		fx.Supply(n.cfg, log, n, fx.Annotate(ctx, fx.As(new(context.Context)))),
 		fx.WithLogger(quietly),
 		fx.StartTimeout(startTimeout),
-		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newOperations, newServer, newOps, newCertFollower, newKeyFollower, newIssuers, newAccess, newGate, openAudit),
+		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newOperations, newServer, newOps, newCertFollower, newKeyFollower, newIssuers, newAccess, newGate, openAudit, newSpans),
 		fx.Invoke(wire),
 	)
 }
@@ -148,8 +149,11 @@ func newOperations(node *actors.Node, st store.Store, log *slog.Logger) *operati
 	return operations.New(registry, node.Config().Node, node.Clock().Millis, log)
 }
 
-func newServer(cfg *Config, sys *service.Service, long *operations.Operations, who *access.Access, written *audit.Log, log *slog.Logger, reg *prometheus.Registry) *server.Server {
-	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Operations: long, Audit: written, Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Options: cfg.TLS.serverOptions()}, sys, log, reg)
+func newServer(cfg *Config, sys *service.Service, long *operations.Operations, who *access.Access, written *audit.Log, traced *spans.Spans, log *slog.Logger, reg *prometheus.Registry) *server.Server {
+	return server.New(server.Config{
+		Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Operations: long, Audit: written,
+		Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Spans: spansOf(traced), Options: cfg.TLS.serverOptions(),
+	}, sys, log, reg)
 }
 
 // openAudit returns nil when nothing is to be written down.
@@ -182,6 +186,7 @@ type parts struct {
 	Gate    *gate
 	Audit   *audit.Log             // nil: none
 	Long    *operations.Operations // nil: none
+	Spans   *spans.Spans           // nil: none
 }
 
 // wire sets the order: the store first, then the operators' ports, so that what
@@ -216,6 +221,7 @@ func wire(lc fx.Lifecycle, cfg *Config, log *slog.Logger, n *Node, p parts) {
 		},
 		OnStop: p.Actors.Stop,
 	})
+	lc.Append(fx.Hook{OnStop: stopSpans(p.Spans)})
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error { return n.serve(ctx, cfg, p, log) },
 		OnStop:  func(ctx context.Context) error { return drain(ctx, cfg.ShutdownGrace, p, log) },

@@ -287,7 +287,21 @@ func (ses *session) writeParcel(stall *time.Timer, p *parcel, now time.Time) err
 	if ses.sub.Options.OnDemand {
 		TellDeadlines(f.Deliveries, p.tasks)
 	}
-	return ses.write(stall, f)
+	end := ses.beginSpans(p, f)
+	err := ses.write(stall, f)
+	if end != nil {
+		end(err == nil)
+	}
+	return err
+}
+
+// beginSpans returns what ends the spans of a frame, nil when there are none. Another node, which
+// hands tasks on, makes those of its workers.
+func (ses *session) beginSpans(p *parcel, f *ddqv1.SubscribeResponse) (end func(sent bool)) {
+	if spans := ses.server.config.Spans; spans != nil && len(p.tasks) > 0 && ses.sub.Options.Peer == "" {
+		return spans.Begin(p.tasks, f.Deliveries)
+	}
+	return nil
 }
 
 // returnLate gives back what is not worth sending. For deliveries that waited

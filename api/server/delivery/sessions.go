@@ -23,6 +23,7 @@ type Config struct {
 	HandshakeTimeout time.Duration
 	SendStall        time.Duration
 	DrainGrace       time.Duration
+	Spans            Spans
 }
 
 // Host is the server that sessions run in.
