@@ -162,10 +162,13 @@ func (m *Metrics) ObserveLateness(t *store.Task, now store.Millis) {
 	if t.Attempt > 1 {
 		m.redelivered.Inc()
 	}
-	if late := now.Sub(t.Due); late >= 0 {
-		m.lateness.Observe(late.Seconds())
-	} else {
+	switch late := now.Sub(t.Due); {
+	case late < 0:
 		m.earliness.Observe(-late.Seconds())
+	case t.Trace.Sampled():
+		observeTraced(m.lateness, late.Seconds(), t)
+	default:
+		m.lateness.Observe(late.Seconds())
 	}
 }
 

@@ -104,7 +104,7 @@ func newPort(cfg *Config, log *slog.Logger, h health, reg *prometheus.Registry, 
 	)
 	if cfg.serves(serveMetrics) {
 		err = errors.Join(err, port.Route("/metrics", rest.Rule{Call: ddqv1.DelayQueueService_CountTasks_FullMethodName},
-			promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg})))
+			promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg, EnableOpenMetrics: true})))
 	}
 	return port, err
 }
