@@ -3,9 +3,13 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
 )
 
 func TestTaskTrace(t *testing.T) {
@@ -55,6 +59,26 @@ func TestTaskTrace(t *testing.T) {
 	if got := ddq(exitFailed, "task", "trace", "b", "--topic", "plain", "-f"); !strings.Contains(got.err, "NOT_WATCHED") {
 		t.Errorf("followed without a log: %s", got.err)
 	}
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	c, err := client.Dial(n.GRPCAddr(), client.Config{Trace: func(context.Context) (traceparent, tracestate string) { return parent, "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Enqueue(t.Context(), client.Task{Topic: "mail", ID: "traced", Delay: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"  trace 4bf92f3577b34da6a3ce929d0e0e4736\n":                            nil,
+		"  trace https://traces.example.com/4bf92f3577b34da6a3ce929d0e0e4736\n": {"--trace-url", "https://traces.example.com/{trace_id}"},
+		`"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"`:                         {"-o", "json"},
+	} {
+		if got := ddq(exitOK, append([]string{"task", "trace", "traced"}, args...)...); !strings.Contains(strings.ReplaceAll(got.out, `": "`, `":"`), want) {
+			t.Errorf("%v: %s lacks %s", args, got.out, want)
+		}
+	}
+	ddq(exitUsage, "task", "trace", "traced", "--trace-url", "https://traces.example.com/")
+
 	for _, args := range [][]string{{"nobody"}, {"nobody", "--topic", "plain"}, {"b", "--topic", "none"}} {
 		ddq(exitFailed, append([]string{"task", "trace"}, args...)...)
 	}
