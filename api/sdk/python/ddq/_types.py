@@ -578,6 +578,9 @@ class Delivery(TypedDict, total=False):
     # What names of the task returned in attempts before, in no particular order.
     journal: List[JournalEntry]
     task: Task
+    # The span of this delivery, as W3C Trace Context has it, where the node makes one. The task has
+    # that of its producer.
+    traceparent: str
 
 
 # Depth counts tasks by state.
@@ -769,6 +772,11 @@ class EnqueueRequest(TypedDict, total=False):
     # Measured from the due time.
     slack: str
     topic: str
+    # The W3C trace context of the producer, which deliveries of the task have: for tracing, and no
+    # part of what is compared when a task is enqueued again. A malformed traceparent is left out,
+    # and so is a malformed tracestate; one of more than 256 bytes is cut after a member.
+    traceparent: str
+    tracestate: str
     # The topic's when 0.
     # A number of 64 bits, as text.
     visibility_timeout_ms: str
@@ -2362,6 +2370,9 @@ class Task(TypedDict, total=False):
     # The step of a workflow that it is; unset of others.
     step: TaskStep
     topic: str
+    # The W3C trace context of whoever enqueued it; empty when there is none.
+    traceparent: str
+    tracestate: str
     # 1 when enqueued; rises by one with every edit that was accepted.
     # A number of 64 bits, as text.
     version: str

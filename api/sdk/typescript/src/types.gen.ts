@@ -649,6 +649,11 @@ export interface Delivery {
   /** What names of the task returned in attempts before, in no particular order. */
   journal?: JournalEntry[];
   task?: Task;
+  /**
+   * The span of this delivery, as W3C Trace Context has it, where the node makes one. The task has
+   * that of its producer.
+   */
+  traceparent?: string;
 }
 
 /** Depth counts tasks by state. */
@@ -871,6 +876,13 @@ export interface EnqueueRequest {
   /** Measured from the due time. */
   slack?: string;
   topic?: string;
+  /**
+   * The W3C trace context of the producer, which deliveries of the task have: for tracing, and no
+   * part of what is compared when a task is enqueued again. A malformed traceparent is left out,
+   * and so is a malformed tracestate; one of more than 256 bytes is cut after a member.
+   */
+  traceparent?: string;
+  tracestate?: string;
   /**
    * The topic's when 0.
    * A number of 64 bits, as text.
@@ -2610,6 +2622,9 @@ export interface Task {
   /** The step of a workflow that it is; unset of others. */
   step?: TaskStep;
   topic?: string;
+  /** The W3C trace context of whoever enqueued it; empty when there is none. */
+  traceparent?: string;
+  tracestate?: string;
   /**
    * 1 when enqueued; rises by one with every edit that was accepted.
    * A number of 64 bits, as text.
