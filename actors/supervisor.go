@@ -43,7 +43,7 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *Topic {
 	ref.shared.Reachable = func(n int) bool { return ref.opened.Load() && ref.shard(n) != nil }
 	ref.shared.Current.Store(&topic)
 	s.opened++
-	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)
+	name := fmt.Sprintf("%s-%d", store.FlatName(topic.Name), s.opened)
 	ref.pid = actor.NewPID(c.Self().Address, c.Self().Id+"/"+name)
 	shards := layoutOf(s.Runtime, ref.pid, &topic, nil)
 	ref.layout.Store(&shards)

@@ -19,13 +19,13 @@ const (
 // of a topic of that life. A shard that takes a parcel again knows it by that, also when
 // its task is done and gone.
 func Tally(from store.Shard, life uint64) store.CellID {
-	return store.CellID(fmt.Sprintf("%s%s/%x/%d", tallyPrefix, from.Topic, life, from.N))
+	return store.CellID(fmt.Sprintf("%s%s/%x/%d", tallyPrefix, store.FlatName(from.Topic), life, from.N))
 }
 
 // EndTally is the cell for what came from a shard for workflows. That comes in an order of its own:
 // tasks may wait for their topic, and ends do not.
 func EndTally(from store.Shard, life uint64) store.CellID {
-	return store.CellID(fmt.Sprintf("%s%s/%x/%d", endPrefix, from.Topic, life, from.N))
+	return store.CellID(fmt.Sprintf("%s%s/%x/%d", endPrefix, store.FlatName(from.Topic), life, from.N))
 }
 
 // From is whose tally a cell is; ok is false for another cell.
@@ -39,5 +39,5 @@ func From(id store.CellID) (from store.Shard, ok bool) {
 		return from, false
 	}
 	n, err := strconv.Atoi(part[2])
-	return store.Shard{Topic: part[0], N: n}, err == nil
+	return store.Shard{Topic: store.UnflatName(part[0]), N: n}, err == nil
 }

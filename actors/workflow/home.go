@@ -13,13 +13,13 @@ import (
 
 // homeID is the address of a workflow of a topic in all others.
 func homeID(topic, id string) store.CellID {
-	return store.CellID([]byte{store.CellHome}) + store.CellID(topic+"/"+id)
+	return store.CellID([]byte{store.CellHome}) + store.CellID(store.FlatName(topic)+"/"+id)
 }
 
 // homeOf reads it.
 func homeOf(address store.CellID) (topic, id string) {
 	topic, id, _ = strings.Cut(address.Key(), "/")
-	return topic, id
+	return store.UnflatName(topic), id
 }
 
 // GoesHome reports whether a parcel is of the end of a task whose workflow is in another topic.

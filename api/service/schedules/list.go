@@ -44,7 +44,7 @@ const schedulesPage = "schedules:"
 type position = listing.Position[string]
 
 func tokenOf(p position) string {
-	return pagetoken.Make(schedulesPage, p.Topic+"/"+strconv.Itoa(p.Shard)+"/"+p.After)
+	return pagetoken.Make(schedulesPage, store.FlatName(p.Topic)+"/"+strconv.Itoa(p.Shard)+"/"+p.After)
 }
 
 func positionOf(token string) (p position, ok bool) {
@@ -57,7 +57,7 @@ func positionOf(token string) (p position, ok bool) {
 		return p, false
 	}
 	n, err := strconv.Atoi(parts[1])
-	return position{Topic: parts[0], Shard: n, After: parts[2]}, err == nil && n >= 0
+	return position{Topic: store.UnflatName(parts[0]), Shard: n, After: parts[2]}, err == nil && n >= 0
 }
 
 // List pages through schedules: topic by topic, shard by shard, by name. A page may have fewer

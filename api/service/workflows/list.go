@@ -65,7 +65,7 @@ type listed struct {
 
 func tokenOf(p position) string {
 	return pagetoken.Make(workflowsPage, strings.Join([]string{
-		p.Topic, strconv.Itoa(p.Shard), strconv.Itoa(p.After.list), strconv.FormatInt(int64(p.After.wake.At), 10), string(p.After.wake.ID),
+		store.FlatName(p.Topic), strconv.Itoa(p.Shard), strconv.Itoa(p.After.list), strconv.FormatInt(int64(p.After.wake.At), 10), string(p.After.wake.ID),
 	}, "/"))
 }
 
@@ -87,7 +87,7 @@ func positionOf(token string) (p position, ok bool) {
 		numbers[i] = n
 	}
 	after := listed{int(numbers[1]), store.Wake{At: store.Millis(numbers[2]), ID: store.CellID(parts[4])}}
-	return position{Topic: parts[0], Shard: int(numbers[0]), After: after}, numbers[0] >= 0 && numbers[1] >= 0
+	return position{Topic: store.UnflatName(parts[0]), Shard: int(numbers[0]), After: after}, numbers[0] >= 0 && numbers[1] >= 0
 }
 
 // List pages through workflows: topic by topic, shard by shard, the newest first. A page may have
