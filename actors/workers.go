@@ -39,7 +39,7 @@ func (p *Peer) Workers(ctx context.Context, q fleet.WorkersQuery) ([]fleet.Worke
 func (p *Peer) withWorkers(q *fleet.WorkersQuery) (refs []*Topic) {
 	p.topics.Each(func(ref *Topic) {
 		name := ref.Config().Name
-		if ref.subscriptions.Load() > 0 && name >= q.After.Topic && (q.Topic == "" || q.Topic == name) {
+		if ref.subscriptions.Load() > 0 && name >= q.After.Topic && q.Means(name) {
 			refs = append(refs, ref)
 		}
 	})

@@ -8,8 +8,15 @@ const MaxWorkers = 1001
 // WorkersQuery asks for workers of a node, by topic and age.
 type WorkersQuery struct {
 	Topic string // every topic when empty
+	Scope string // the namespace whose topics are meant; every one when empty
 	After WorkerKey
 	Most  int // 1 to MaxWorkers
+}
+
+// Means reports whether q asks for workers of a topic.
+func (q *WorkersQuery) Means(topic string) bool {
+	namespace, _ := store.SplitName(topic)
+	return (q.Topic == "" || q.Topic == topic) && (q.Scope == "" || q.Scope == namespace)
 }
 
 // WorkerKey is the place of a worker in the order of its node. The zero one is before all.

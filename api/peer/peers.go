@@ -226,7 +226,7 @@ func (p *Peers) Workers(ctx context.Context, to fleet.Member, q fleet.WorkersQue
 		return nil, err
 	}
 	r, err := n.peer.ListPeerWorkers(ctx, &ddqv1.ListPeerWorkersRequest{
-		Topic: q.Topic, AfterTopic: q.After.Topic, AfterNumber: q.After.Number, Most: int32(q.Most), //nolint:gosec // it is a page at the most
+		Topic: q.Topic, Namespace: q.Scope, AfterTopic: q.After.Topic, AfterNumber: q.After.Number, Most: int32(q.Most), //nolint:gosec // it is a page at the most
 	})
 	if err != nil {
 		return nil, failureOf(to, err)

@@ -41,7 +41,7 @@ func workerWire(w *fleet.Worker) *ddqv1.Worker {
 
 func (p *peer) ListPeerWorkers(ctx context.Context, r *ddqv1.ListPeerWorkersRequest) (*ddqv1.ListPeerWorkersResponse, error) {
 	found, err := p.service.Node().Peer().Workers(ctx, fleet.WorkersQuery{
-		Topic: r.Topic, After: fleet.WorkerKey{Topic: r.AfterTopic, Number: r.AfterNumber}, Most: int(r.Most),
+		Topic: r.Topic, Scope: r.Namespace, After: fleet.WorkerKey{Topic: r.AfterTopic, Number: r.AfterNumber}, Most: int(r.Most),
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/overview"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -157,14 +158,14 @@ func (s *Fleet) Drain(ctx context.Context, name string, draining bool) error {
 	return problem.AsError(s.node.Membership().Peers().Drain(ctx, m, draining))
 }
 
-// Plan says which shards would move if these nodes drained; with none, which are
+// Plan says which shards of all namespaces would move if these nodes drained; with none, which are
 // not where they should be.
 func (s *Fleet) Plan(ctx context.Context, drain []string) ([]ShardMove, error) {
 	view, err := s.viewWithout(drain)
 	if err != nil {
 		return nil, err
 	}
-	topics, e := s.look.topics(ctx, "")
+	topics, e := s.look.topics(scope.All(ctx), "")
 	if e != nil {
 		return nil, e
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -48,11 +49,11 @@ func (s *lookup) find(ctx context.Context, topic, id string) (Found, *problem.Er
 	return *hit, nil
 }
 
-// topics are those to look in: one by name, or all.
+// topics are those to look in: one by name, or all of the namespace of the call.
 func (s *lookup) topics(ctx context.Context, topic string) ([]store.Topic, *problem.Error) {
 	if topic == "" {
 		topics, err := s.store.ListTopics(ctx)
-		return topics, problem.FromStore(err)
+		return scope.Topics(ctx, topics), problem.FromStore(err)
 	}
 	if err := actors.CheckTopicName("topic", topic); err != nil {
 		return nil, err

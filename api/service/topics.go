@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -123,7 +124,7 @@ func (s *Topics) Describe(ctx context.Context, name string) (TopicStatus, error)
 
 const topicsPage = "topics:"
 
-// List pages through the topics by name.
+// List pages through the topics of the namespace of the call, by name.
 func (s *Topics) List(ctx context.Context, size int, token string) (topics []store.Topic, next string, err error) {
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
@@ -135,6 +136,7 @@ func (s *Topics) List(ctx context.Context, size int, token string) (topics []sto
 	if topics, err = s.store.ListTopics(ctx); err != nil {
 		return nil, "", problem.AsError(err)
 	}
+	topics = scope.Topics(ctx, topics)
 	from, found := slices.BinarySearchFunc(topics, after, func(t store.Topic, name string) int {
 		return strings.Compare(t.Name, name)
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/audience"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -75,7 +76,7 @@ func (s *Audiences) check(spec *Spec) error {
 		return problem.BadField("kinds", "OUT_OF_RANGE_FIELD", "%d kinds; at most %d are possible", len(spec.Kinds), audience.MaxKinds)
 	}
 	for i, k := range spec.Kinds {
-		if err := checkName("kinds", k.Name); err != nil {
+		if err := actors.CheckName("kinds", k.Name); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(spec.Kinds[:i], func(other audience.NamedKind) bool { return other.Name == k.Name }) {
@@ -173,7 +174,8 @@ func (s *Audiences) status(ctx context.Context, a *audience.Audience) (Status, e
 
 const audiencesPage = "audiences:"
 
-// ListAudiences pages through the audiences by name.
+// ListAudiences pages through the audiences of the namespace of the call, by name. A page may have fewer than
+// size, and still be followed by more.
 func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (page []audience.Audience, next string, err error) {
 	if err := s.ready(); err != nil {
 		return nil, "", err
@@ -186,24 +188,47 @@ func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (
 		return nil, "", problem.AsError(store.ErrBadCursor)
 	}
 	size = min(cmp.Or(size, 100), s.limits.PageSize)
+	after = max(after, prefixOf(ctx))
+	for range emptyPages {
+		all, more, err := s.listed(ctx, after, size)
+		if err != nil {
+			return nil, "", err
+		}
+		for i := range all {
+			if after = all[i].Name; scope.Has(ctx, after) && !all[i].Ended {
+				page = append(page, all[i])
+			}
+		}
+		if !more || !strings.HasPrefix(after, prefixOf(ctx)) {
+			return page, "", nil
+		}
+		if len(page) > 0 {
+			break
+		}
+	}
+	return page, pagetoken.Make(audiencesPage, after), nil
+}
+
+// emptyPages is how many pages without an audience of the namespace one call reads at most.
+const emptyPages = 20
+
+// prefixOf is how the names of all audiences of the namespace of a call begin.
+func prefixOf(ctx context.Context) string { return store.FullName(scope.Of(ctx), "") }
+
+// listed reads a page of the audiences of all namespaces, and whether there are more.
+func (s *Audiences) listed(ctx context.Context, after string, size int) (page []audience.Audience, more bool, err error) {
 	cells, err := s.store.Listed(ctx, audience.Catalog(), audience.CatalogList, store.Wake{ID: audience.RecordID(after)}, size)
 	if err != nil {
-		return nil, "", problem.AsError(err)
+		return nil, false, problem.AsError(err)
 	}
 	for _, c := range cells {
 		a, err := audience.DecodeAudience(c)
 		if err != nil {
-			return nil, "", problem.AsError(err)
+			return nil, false, problem.AsError(err)
 		}
-		if !a.Ended {
-			page = append(page, *a)
-		}
-		next = pagetoken.Make(audiencesPage, a.Name)
+		page = append(page, *a)
 	}
-	if len(cells) < size {
-		next = ""
-	}
-	return page, next, nil
+	return page, len(cells) == size, nil
 }
 
 // Delete deletes an audience and its recipients, unless a schedule has it or a run of it has not ended. One

@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/pulse"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -49,6 +50,8 @@ type Query struct {
 	Size  int    // topics; 0: the usual number
 	Token string // of the list of topics, from where on
 	Topic string // only this one, when it is set
+
+	scope string // the namespace that it is of
 }
 
 // page are the topics of an overview, and the token of the page behind them.
@@ -109,6 +112,7 @@ func (o *Overviews) Get(ctx context.Context, q Query) (*Overview, error) {
 	if q.Size = min(cmp.Or(q.Size, pageSize), maxPage); q.Topic != "" {
 		q = Query{Topic: q.Topic}
 	}
+	q.scope = scope.Of(ctx)
 	return o.recent.get(q, func() (*Overview, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readFor) // others wait for it, too
 		defer cancel()

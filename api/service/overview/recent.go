@@ -26,7 +26,7 @@ func (r *recent) get(key Query, read func() (*Overview, error)) (*Overview, erro
 	if v := r.fresh(key); v != nil {
 		return v, nil
 	}
-	v, err, _ := r.flight.Do(fmt.Sprint(key.Size, " ", key.Topic, " ", key.Token), func() (any, error) {
+	v, err, _ := r.flight.Do(fmt.Sprint(key.scope, " ", key.Size, " ", key.Topic, " ", key.Token), func() (any, error) {
 		v, err := read()
 		if err == nil {
 			r.keep(key, v)

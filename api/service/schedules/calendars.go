@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/service/pagetoken"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -174,8 +175,9 @@ func (s *Calendars) Delete(ctx context.Context, name string) error {
 	return used
 }
 
-// unused refuses a calendar that a schedule names.
+// unused refuses a calendar that a schedule names, of any namespace: they share the calendars.
 func (s *Calendars) unused(ctx context.Context, name string) error {
+	ctx = scope.All(ctx)
 	for token, first := "", true; token != "" || first; first = false {
 		page, next, err := s.schedules.List(ctx, Filter{}, s.schedules.limits.PageSize, token)
 		if err != nil {

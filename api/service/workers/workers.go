@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -42,7 +43,7 @@ type Page struct {
 	Silent  []string // nodes that did not answer in time, whose workers are missing
 }
 
-// List returns a page of the workers of a topic, of every topic when it is empty. Every node that
+// List returns a page of the workers of a topic, of every topic of the namespace of the call when it is empty. Every node that
 // may have some of them is asked once, for a page at the most.
 func (w *Workers) List(ctx context.Context, topic string, size int, token string) (Page, error) {
 	if size < 0 {
@@ -76,12 +77,13 @@ func (w *Workers) ask(ctx context.Context, members []fleet.Member, topic string,
 	answers := make([]answer, len(members))
 	var wg sync.WaitGroup
 	for i, m := range members {
-		q := fleet.WorkersQuery{Topic: topic, Most: most}
+		q := fleet.WorkersQuery{Topic: topic, Scope: scope.Of(ctx), Most: most}
 		if m.Name == from.node {
 			q.After = from.WorkerKey
 		}
 		wg.Go(func() {
 			found, err := w.askOne(ctx, m, q)
+			found = slices.DeleteFunc(found, func(f fleet.Worker) bool { return !q.Means(f.Topic) }) // nodes of before know no namespaces
 			answers[i] = answer{m.Name, found, err}
 		})
 	}
