@@ -25,6 +25,7 @@ type router struct {
 	batches     []*actors.AddBatch
 	former      former
 	admission   admission
+	entry       *entry // nil: the namespace has no quotas
 }
 
 func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard.Countdown) *problem.Error {
@@ -37,6 +38,9 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	}
 	topic, named := batch.Topic, t.Task.ID != ""
 	if err := r.resolve(t, topic); err != nil {
+		return err
+	}
+	if err := r.entry.admit(ctx, &t.Task); err != nil {
 		return err
 	}
 	if err := r.admission.Enter(ctx, topic); err != nil {

@@ -58,7 +58,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
 	of := &steps.Steps{Store: st}
-	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}, of}, audiencesOf(node, st, look)
+	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}, of, &tenants{node: node, store: st}}, audiencesOf(node, st, look)
 	flows := workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}})
 	of.Has = flows.Has
 	coming := forecasts.New(node, st, look.topics, recipientsOf(users))

@@ -19,6 +19,8 @@ type Tasks struct {
 	why    *explainer
 	outbox outbox
 	steps  *steps.Steps
+
+	tenants *tenants
 }
 
 // Get returns a task with its history and its journal. With an empty topic every topic is searched; the same id in

@@ -4,6 +4,7 @@ package scope
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -40,11 +41,9 @@ func in(scope, full string) bool {
 // Topics returns those of topics that are in the namespace of a call, in the same order.
 func Topics(ctx context.Context, topics []store.Topic) []store.Topic {
 	scope := Of(ctx)
-	kept := make([]store.Topic, 0, len(topics))
-	for i := range topics {
-		if in(scope, topics[i].Name) {
-			kept = append(kept, topics[i])
-		}
+	foreign := func(t store.Topic) bool { return !in(scope, t.Name) }
+	if !slices.ContainsFunc(topics, foreign) {
+		return topics
 	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(topics), foreign)
 }
