@@ -60,6 +60,8 @@ type Access struct {
 	Bindings *Bindings
 	Logins   *Logins
 
+	Namespaces *Namespaces
+
 	config   Config
 	nodes    *auth.Nodes // nil without keys
 	local    *Session
@@ -81,9 +83,12 @@ func New(config Config, kept store.Registry, log *slog.Logger) (*Access, error) 
 	callers := newCallers(&config, registry, failures)
 	a := &Access{
 		Tokens: tokens, Bindings: &Bindings{registry, callers}, Logins: newLogins(registry, tokens),
-		config: config, local: newSession(auth.Local()), callers: callers, failures: failures, registry: registry, log: log,
+		Namespaces: newNamespaces(registry), config: config, local: newSession(auth.Local()), callers: callers, failures: failures, registry: registry, log: log,
 	}
-	registry.learners = []learner{a.Tokens, a.Bindings, a.Logins}
+	registry.learners = []learner{a.Namespaces}
+	if config.On { // else nobody is asked for a token
+		registry.learners = append(registry.learners, a.Tokens, a.Bindings, a.Logins)
+	}
 	if config.Keys != nil {
 		a.nodes = auth.NewNodes(config.Node, config.Keys)
 	}
@@ -97,17 +102,14 @@ func (a *Access) On() bool { return a.config.On }
 func (a *Access) Local() *Session { return a.local }
 
 // Start seals with the first key of the fleet what is sealed with its others, reads the tokens and goes on to follow them. It does not fail while the store is away:
-// tokens are then not known yet. Nobody is asked for a token while callers do not have to say
+// tokens and namespaces are then not known yet. Nobody is asked for a token while callers do not have to say
 // who they are, so none is followed then.
 func (a *Access) Start(ctx context.Context) {
 	if err := a.registry.reseal(ctx); err != nil {
 		a.log.Warn("records are not sealed with the first key of the fleet: keep the others", "err", err)
 	}
-	if !a.config.On {
-		return
-	}
 	if err := a.registry.look(ctx); err != nil {
-		a.log.Warn("tokens cannot be read", "err", err)
+		a.log.Warn("tokens and namespaces cannot be read", "err", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
@@ -138,7 +140,7 @@ func (a *Access) follow(ctx context.Context) {
 		a.callers.recheck(time.Now())
 		if failed := err != nil && ctx.Err() == nil; failed != failing {
 			if failing = failed; failed {
-				a.log.Warn("tokens cannot be read; those that are known go on for a while", "err", err)
+				a.log.Warn("tokens and namespaces cannot be read; those that are known go on for a while", "err", err)
 			}
 		}
 	}

@@ -14,6 +14,8 @@ const (
 	kindToken   = "token"
 	kindBinding = "binding"
 	kindLogin   = "session"
+
+	kindNamespace = "namespace"
 )
 
 // records are those of the store's registry, sealed with the keys of the fleet where it has some.

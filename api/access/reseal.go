@@ -52,7 +52,7 @@ func (r *records) reseal(ctx context.Context) error {
 
 // resealOnce returns how many records were not sealed with the first key when it looked.
 func (r *records) resealOnce(ctx context.Context) (left int, err error) {
-	for _, kind := range []string{kindToken, kindBinding, kindLogin} {
+	for _, kind := range []string{kindToken, kindBinding, kindLogin, kindNamespace} {
 		all, _, err := r.Records(ctx, kind)
 		if err != nil {
 			return 0, fmt.Errorf("read records to seal them anew: %w", err)

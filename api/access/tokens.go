@@ -159,7 +159,7 @@ func (ts *Tokens) of(id string, hash auth.Hash) *Session {
 func (ts *Tokens) Create(ctx context.Context, maker *auth.Principal, n NewToken) (*auth.Token, auth.Secret, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := &auth.Token{
-		Name: n.Name, Namespace: maker.Namespace, Grants: n.Grants, Created: now, CreatedBy: maker.Name,
+		Name: n.Name, Namespace: n.Grants.Home(), Grants: n.Grants, Created: now, CreatedBy: maker.Name,
 		CallsPerSecond: cmp.Or(n.CallsPerSecond, maker.CallsPerSecond), BytesPerSecond: cmp.Or(n.BytesPerSecond, maker.BytesPerSecond),
 	}
 	switch {

@@ -104,7 +104,8 @@ func (b *Binding) Matches(id *Identity) bool {
 // Bindings are all that there are, by name.
 type Bindings []*Binding
 
-// Principal is a caller with the grants of all bindings that are for it, which may be none.
+// Principal is a caller with the grants of all bindings that are for it, which may be none. It is in the namespace
+// of its grants where they are of one.
 func (bs Bindings) Principal(id *Identity) *Principal {
 	p := &Principal{Kind: id.Kind, Name: id.Name, Namespace: DefaultNamespace, Expires: id.Expires}
 	for _, b := range bs {
@@ -112,5 +113,6 @@ func (bs Bindings) Principal(id *Identity) *Principal {
 			p.Grants = append(p.Grants, b.Grants...)
 		}
 	}
+	p.Namespace = p.Grants.Home()
 	return p
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,6 +54,12 @@ func (p Pattern) check() error {
 	return nil
 }
 
+// isNamespace reports whether a namespace can have a name: [a-z0-9][a-z0-9-]{0,62}.
+func isNamespace(name string) bool {
+	const most, chars = 63, "abcdefghijklmnopqrstuvwxyz0123456789-"
+	return name != "" && len(name) <= most && name[0] != '-' && strings.Trim(name, chars) == ""
+}
+
 // Check says what is wrong with a grant.
 func (g Grant) Check() error {
 	switch {
@@ -60,8 +67,8 @@ func (g Grant) Check() error {
 		return errors.New("a grant without a verb")
 	case g.Verbs&^grantable != 0:
 		return fmt.Errorf("a grant cannot have %s", g.Verbs&^grantable)
-	case g.Namespace != All && g.Namespace != DefaultNamespace:
-		return fmt.Errorf("namespace %q is neither %s nor *", g.Namespace, DefaultNamespace)
+	case g.Namespace != All && !isNamespace(g.Namespace):
+		return fmt.Errorf("namespace %q is neither the name of one nor *", g.Namespace)
 	}
 	return g.Topics.check()
 }
@@ -89,8 +96,12 @@ func ParseGrant(text string) (Grant, error) {
 
 func (g Grant) String() string {
 	text := g.Verbs.String() + ":" + string(g.Topics)
-	if g.Namespace == All {
+	switch g.Namespace {
+	case All:
 		text += " in every namespace"
+	case DefaultNamespace, "":
+	default:
+		text += " in " + g.Namespace
 	}
 	return text
 }
@@ -121,6 +132,21 @@ func (gs Grants) AllowSome(any Verbs, namespace string) bool {
 // AllowFleet reports whether one of the verbs is granted on everything, nodes included.
 func (gs Grants) AllowFleet(any Verbs) bool {
 	return slices.ContainsFunc(gs, func(g Grant) bool { return g.Verbs.Has(any) && g.Namespace == All && g.Topics == All })
+}
+
+// Home is the namespace of callers who name none: that of all grants that are of one.
+func (gs Grants) Home() string {
+	home := ""
+	for i := range gs {
+		switch of := gs[i].Namespace; {
+		case of == All:
+		case home != "" && home != of:
+			return DefaultNamespace
+		default:
+			home = of
+		}
+	}
+	return cmp.Or(home, DefaultNamespace)
 }
 
 func (g *Grant) in(namespace string) bool { return g.Namespace == All || g.Namespace == namespace }

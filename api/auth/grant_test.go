@@ -77,7 +77,7 @@ func TestBadGrantsAreRefused(t *testing.T) {
 		}
 	}
 	for _, g := range []Grant{
-		{0, DefaultNamespace, All}, {Node, DefaultNamespace, All}, {endOfVerbs, DefaultNamespace, All}, {Read, "", All}, {Read, "acme", All},
+		{0, DefaultNamespace, All}, {Node, DefaultNamespace, All}, {endOfVerbs, DefaultNamespace, All}, {Read, "", All}, {Read, "Acme", All}, {Read, "-a", All}, {Read, strings.Repeat("a", 64), All},
 	} {
 		if g.Check() == nil {
 			t.Errorf("%+v is accepted", g)

@@ -69,10 +69,29 @@ func (p *Principal) MayBe(node string) bool {
 	return p.Kind == KindNode && (p.AnyNode || p.Name == node)
 }
 
-// Allow reports whether p may do one of the verbs to a topic.
+// Allow reports whether p may do one of the verbs to a topic of its namespace, by the name that the topic
+// has there or by its full name.
 func (p *Principal) Allow(any Verbs, topic string) bool {
+	if p.Namespace != DefaultNamespace {
+		if prefix := len(p.Namespace); len(topic) > prefix && topic[prefix] == '/' && topic[:prefix] == p.Namespace {
+			topic = topic[prefix+1:]
+		}
+	}
 	return p.Grants.Allow(any, p.Namespace, topic)
 }
+
+// In is p as it calls in a namespace.
+func (p *Principal) In(namespace string) *Principal {
+	if p.Namespace == namespace {
+		return p
+	}
+	in := *p
+	in.Namespace = namespace
+	return &in
+}
+
+// Enters reports whether p may do anything in a namespace.
+func (p *Principal) Enters(namespace string) bool { return p.Grants.AllowSome(^Verbs(0), namespace) }
 
 type principalKey struct{}
 

@@ -49,6 +49,9 @@ func (r *Rule) Audited() bool {
 	return r.Verbs&(Operate|Admin) != 0 && r.Verbs&Read == 0
 }
 
+// Everywhere reports whether a method is about all namespaces at once.
+func (r *Rule) Everywhere() bool { return strings.HasSuffix(r.Method, "/PlanRebalance") }
+
 // settling are the methods by which work that was taken is finished. They are never too many.
 var settling = []string{"Subscribe", "Ack", "Nack", "Extend", "Checkpoint", "Settle"}
 
@@ -182,6 +185,11 @@ var services = map[string][]Rule{
 		{"PutBinding", Admin, Namespace},
 		{"ListBindings", Admin, Namespace},
 		{"DeleteBinding", Admin, Namespace},
+		{"CreateNamespace", Admin, Fleet},
+		{"GetNamespace", Admin, Fleet},
+		{"ListNamespaces", Admin, Fleet},
+		{"ConfigureNamespace", Admin, Fleet},
+		{"DeleteNamespace", Admin, Fleet},
 	},
 	"ddq.v1.PeerService": {
 		{"Notify", Node, Fleet},

@@ -24,6 +24,592 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Namespace is a part of the server for one tenant: its topics and audiences have names of their own.
+type Namespace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// [a-z0-9][a-z0-9-]{0,62}
+	Name   string  `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Quotas *Quotas `protobuf:"bytes,2,opt,name=quotas,proto3" json:"quotas,omitempty"`
+	// Of the server.
+	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreatedBy     string                 `protobuf:"bytes,4,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Namespace) Reset() {
+	*x = Namespace{}
+	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Namespace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Namespace) ProtoMessage() {}
+
+func (x *Namespace) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Namespace.ProtoReflect.Descriptor instead.
+func (*Namespace) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Namespace) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Namespace) GetQuotas() *Quotas {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+func (x *Namespace) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Namespace) GetCreatedBy() string {
+	if x != nil {
+		return x.CreatedBy
+	}
+	return ""
+}
+
+// Quotas bound what a namespace has and does, over all nodes. What is over one is refused with
+// RESOURCE_EXHAUSTED; settling never is.
+type Quotas struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks that may be enqueued in a second; and at once, after a rest: as many as in a second when
+	// unset. 0: no bound.
+	EnqueuePerSecond *float64 `protobuf:"fixed64,1,opt,name=enqueue_per_second,json=enqueuePerSecond,proto3,oneof" json:"enqueue_per_second,omitempty"`
+	EnqueueBurst     *int64   `protobuf:"varint,2,opt,name=enqueue_burst,json=enqueueBurst,proto3,oneof" json:"enqueue_burst,omitempty"`
+	// Tasks that wait or are ready, in all of its topics. 0: no bound.
+	MaxPending *int64 `protobuf:"varint,3,opt,name=max_pending,json=maxPending,proto3,oneof" json:"max_pending,omitempty"`
+	// Bytes of the payload of one task. 0: as its topic says.
+	MaxPayloadBytes *int64 `protobuf:"varint,4,opt,name=max_payload_bytes,json=maxPayloadBytes,proto3,oneof" json:"max_payload_bytes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Quotas) Reset() {
+	*x = Quotas{}
+	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quotas) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quotas) ProtoMessage() {}
+
+func (x *Quotas) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quotas.ProtoReflect.Descriptor instead.
+func (*Quotas) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Quotas) GetEnqueuePerSecond() float64 {
+	if x != nil && x.EnqueuePerSecond != nil {
+		return *x.EnqueuePerSecond
+	}
+	return 0
+}
+
+func (x *Quotas) GetEnqueueBurst() int64 {
+	if x != nil && x.EnqueueBurst != nil {
+		return *x.EnqueueBurst
+	}
+	return 0
+}
+
+func (x *Quotas) GetMaxPending() int64 {
+	if x != nil && x.MaxPending != nil {
+		return *x.MaxPending
+	}
+	return 0
+}
+
+func (x *Quotas) GetMaxPayloadBytes() int64 {
+	if x != nil && x.MaxPayloadBytes != nil {
+		return *x.MaxPayloadBytes
+	}
+	return 0
+}
+
+type CreateNamespaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Quotas        *Quotas                `protobuf:"bytes,2,opt,name=quotas,proto3" json:"quotas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateNamespaceRequest) Reset() {
+	*x = CreateNamespaceRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateNamespaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateNamespaceRequest) ProtoMessage() {}
+
+func (x *CreateNamespaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateNamespaceRequest.ProtoReflect.Descriptor instead.
+func (*CreateNamespaceRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CreateNamespaceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateNamespaceRequest) GetQuotas() *Quotas {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+type CreateNamespaceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     *Namespace             `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateNamespaceResponse) Reset() {
+	*x = CreateNamespaceResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateNamespaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateNamespaceResponse) ProtoMessage() {}
+
+func (x *CreateNamespaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateNamespaceResponse.ProtoReflect.Descriptor instead.
+func (*CreateNamespaceResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CreateNamespaceResponse) GetNamespace() *Namespace {
+	if x != nil {
+		return x.Namespace
+	}
+	return nil
+}
+
+type GetNamespaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetNamespaceRequest) Reset() {
+	*x = GetNamespaceRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetNamespaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetNamespaceRequest) ProtoMessage() {}
+
+func (x *GetNamespaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetNamespaceRequest.ProtoReflect.Descriptor instead.
+func (*GetNamespaceRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetNamespaceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type GetNamespaceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     *Namespace             `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetNamespaceResponse) Reset() {
+	*x = GetNamespaceResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetNamespaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetNamespaceResponse) ProtoMessage() {}
+
+func (x *GetNamespaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetNamespaceResponse.ProtoReflect.Descriptor instead.
+func (*GetNamespaceResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetNamespaceResponse) GetNamespace() *Namespace {
+	if x != nil {
+		return x.Namespace
+	}
+	return nil
+}
+
+type ListNamespacesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNamespacesRequest) Reset() {
+	*x = ListNamespacesRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNamespacesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNamespacesRequest) ProtoMessage() {}
+
+func (x *ListNamespacesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNamespacesRequest.ProtoReflect.Descriptor instead.
+func (*ListNamespacesRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{6}
+}
+
+type ListNamespacesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespaces    []*Namespace           `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNamespacesResponse) Reset() {
+	*x = ListNamespacesResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNamespacesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNamespacesResponse) ProtoMessage() {}
+
+func (x *ListNamespacesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNamespacesResponse.ProtoReflect.Descriptor instead.
+func (*ListNamespacesResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListNamespacesResponse) GetNamespaces() []*Namespace {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+type ConfigureNamespaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Those that are set; 0 takes one away.
+	Quotas        *Quotas `protobuf:"bytes,2,opt,name=quotas,proto3" json:"quotas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureNamespaceRequest) Reset() {
+	*x = ConfigureNamespaceRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureNamespaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureNamespaceRequest) ProtoMessage() {}
+
+func (x *ConfigureNamespaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureNamespaceRequest.ProtoReflect.Descriptor instead.
+func (*ConfigureNamespaceRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ConfigureNamespaceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ConfigureNamespaceRequest) GetQuotas() *Quotas {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+type ConfigureNamespaceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     *Namespace             `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureNamespaceResponse) Reset() {
+	*x = ConfigureNamespaceResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureNamespaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureNamespaceResponse) ProtoMessage() {}
+
+func (x *ConfigureNamespaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureNamespaceResponse.ProtoReflect.Descriptor instead.
+func (*ConfigureNamespaceResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ConfigureNamespaceResponse) GetNamespace() *Namespace {
+	if x != nil {
+		return x.Namespace
+	}
+	return nil
+}
+
+type DeleteNamespaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteNamespaceRequest) Reset() {
+	*x = DeleteNamespaceRequest{}
+	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteNamespaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteNamespaceRequest) ProtoMessage() {}
+
+func (x *DeleteNamespaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteNamespaceRequest.ProtoReflect.Descriptor instead.
+func (*DeleteNamespaceRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DeleteNamespaceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DeleteNamespaceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteNamespaceResponse) Reset() {
+	*x = DeleteNamespaceResponse{}
+	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteNamespaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteNamespaceResponse) ProtoMessage() {}
+
+func (x *DeleteNamespaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteNamespaceResponse.ProtoReflect.Descriptor instead.
+func (*DeleteNamespaceResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{11}
+}
+
 // Binding gives grants to callers that are known by something else than a token of ddq. They
 // have those of all bindings that are for them.
 type Binding struct {
@@ -45,7 +631,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	mi := &file_ddq_v1_access_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -57,7 +643,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[0]
+	mi := &file_ddq_v1_access_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -70,7 +656,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Binding) GetName() string {
@@ -158,7 +744,7 @@ type ClaimSubject struct {
 
 func (x *ClaimSubject) Reset() {
 	*x = ClaimSubject{}
-	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	mi := &file_ddq_v1_access_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -170,7 +756,7 @@ func (x *ClaimSubject) String() string {
 func (*ClaimSubject) ProtoMessage() {}
 
 func (x *ClaimSubject) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[1]
+	mi := &file_ddq_v1_access_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -183,7 +769,7 @@ func (x *ClaimSubject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSubject.ProtoReflect.Descriptor instead.
 func (*ClaimSubject) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ClaimSubject) GetIssuer() string {
@@ -216,7 +802,7 @@ type PutBindingRequest struct {
 
 func (x *PutBindingRequest) Reset() {
 	*x = PutBindingRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	mi := &file_ddq_v1_access_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -228,7 +814,7 @@ func (x *PutBindingRequest) String() string {
 func (*PutBindingRequest) ProtoMessage() {}
 
 func (x *PutBindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[2]
+	mi := &file_ddq_v1_access_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -241,7 +827,7 @@ func (x *PutBindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBindingRequest.ProtoReflect.Descriptor instead.
 func (*PutBindingRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PutBindingRequest) GetBinding() *Binding {
@@ -260,7 +846,7 @@ type PutBindingResponse struct {
 
 func (x *PutBindingResponse) Reset() {
 	*x = PutBindingResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	mi := &file_ddq_v1_access_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -272,7 +858,7 @@ func (x *PutBindingResponse) String() string {
 func (*PutBindingResponse) ProtoMessage() {}
 
 func (x *PutBindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[3]
+	mi := &file_ddq_v1_access_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -285,7 +871,7 @@ func (x *PutBindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBindingResponse.ProtoReflect.Descriptor instead.
 func (*PutBindingResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PutBindingResponse) GetBinding() *Binding {
@@ -303,7 +889,7 @@ type ListBindingsRequest struct {
 
 func (x *ListBindingsRequest) Reset() {
 	*x = ListBindingsRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	mi := &file_ddq_v1_access_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +901,7 @@ func (x *ListBindingsRequest) String() string {
 func (*ListBindingsRequest) ProtoMessage() {}
 
 func (x *ListBindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[4]
+	mi := &file_ddq_v1_access_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +914,7 @@ func (x *ListBindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListBindingsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{16}
 }
 
 type ListBindingsResponse struct {
@@ -340,7 +926,7 @@ type ListBindingsResponse struct {
 
 func (x *ListBindingsResponse) Reset() {
 	*x = ListBindingsResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	mi := &file_ddq_v1_access_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -352,7 +938,7 @@ func (x *ListBindingsResponse) String() string {
 func (*ListBindingsResponse) ProtoMessage() {}
 
 func (x *ListBindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[5]
+	mi := &file_ddq_v1_access_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -365,7 +951,7 @@ func (x *ListBindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListBindingsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListBindingsResponse) GetBindings() []*Binding {
@@ -384,7 +970,7 @@ type DeleteBindingRequest struct {
 
 func (x *DeleteBindingRequest) Reset() {
 	*x = DeleteBindingRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	mi := &file_ddq_v1_access_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +982,7 @@ func (x *DeleteBindingRequest) String() string {
 func (*DeleteBindingRequest) ProtoMessage() {}
 
 func (x *DeleteBindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	mi := &file_ddq_v1_access_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +995,7 @@ func (x *DeleteBindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBindingRequest.ProtoReflect.Descriptor instead.
 func (*DeleteBindingRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteBindingRequest) GetName() string {
@@ -427,7 +1013,7 @@ type DeleteBindingResponse struct {
 
 func (x *DeleteBindingResponse) Reset() {
 	*x = DeleteBindingResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	mi := &file_ddq_v1_access_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +1025,7 @@ func (x *DeleteBindingResponse) String() string {
 func (*DeleteBindingResponse) ProtoMessage() {}
 
 func (x *DeleteBindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	mi := &file_ddq_v1_access_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +1038,7 @@ func (x *DeleteBindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBindingResponse.ProtoReflect.Descriptor instead.
 func (*DeleteBindingResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{19}
 }
 
 // Grant is what may be done to topics.
@@ -460,7 +1046,7 @@ type Grant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// enqueue, work, read, payload, operate, admin, audit.
 	Verbs []string `protobuf:"bytes,1,rep,name=verbs,proto3" json:"verbs,omitempty"`
-	// A namespace, or * for every one and the nodes. Defaults to default.
+	// A namespace, or * for every one and the nodes. Defaults to that of the call.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name of a topic, the beginning of names followed by *, or * for all.
 	Topics        string `protobuf:"bytes,3,opt,name=topics,proto3" json:"topics,omitempty"`
@@ -470,7 +1056,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	mi := &file_ddq_v1_access_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +1068,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	mi := &file_ddq_v1_access_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +1081,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Grant) GetVerbs() []string {
@@ -541,7 +1127,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	mi := &file_ddq_v1_access_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +1139,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	mi := &file_ddq_v1_access_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +1152,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Token) GetId() string {
@@ -640,7 +1226,7 @@ type WhoAmIRequest struct {
 
 func (x *WhoAmIRequest) Reset() {
 	*x = WhoAmIRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	mi := &file_ddq_v1_access_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +1238,7 @@ func (x *WhoAmIRequest) String() string {
 func (*WhoAmIRequest) ProtoMessage() {}
 
 func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	mi := &file_ddq_v1_access_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +1251,7 @@ func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{22}
 }
 
 type WhoAmIResponse struct {
@@ -691,7 +1277,7 @@ type WhoAmIResponse struct {
 
 func (x *WhoAmIResponse) Reset() {
 	*x = WhoAmIResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	mi := &file_ddq_v1_access_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +1289,7 @@ func (x *WhoAmIResponse) String() string {
 func (*WhoAmIResponse) ProtoMessage() {}
 
 func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	mi := &file_ddq_v1_access_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +1302,7 @@ func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
 func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WhoAmIResponse) GetKind() string {
@@ -802,7 +1388,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[12]
+	mi := &file_ddq_v1_access_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +1400,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[12]
+	mi := &file_ddq_v1_access_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +1413,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -882,7 +1468,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[13]
+	mi := &file_ddq_v1_access_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +1480,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[13]
+	mi := &file_ddq_v1_access_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +1493,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -932,7 +1518,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[14]
+	mi := &file_ddq_v1_access_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1530,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[14]
+	mi := &file_ddq_v1_access_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1543,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{26}
 }
 
 type ListTokensResponse struct {
@@ -969,7 +1555,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[15]
+	mi := &file_ddq_v1_access_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1567,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[15]
+	mi := &file_ddq_v1_access_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1580,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1015,7 +1601,7 @@ type RotateTokenRequest struct {
 
 func (x *RotateTokenRequest) Reset() {
 	*x = RotateTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[16]
+	mi := &file_ddq_v1_access_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1613,7 @@ func (x *RotateTokenRequest) String() string {
 func (*RotateTokenRequest) ProtoMessage() {}
 
 func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[16]
+	mi := &file_ddq_v1_access_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1626,7 @@ func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenRequest.ProtoReflect.Descriptor instead.
 func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RotateTokenRequest) GetId() string {
@@ -1067,7 +1653,7 @@ type RotateTokenResponse struct {
 
 func (x *RotateTokenResponse) Reset() {
 	*x = RotateTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[17]
+	mi := &file_ddq_v1_access_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1665,7 @@ func (x *RotateTokenResponse) String() string {
 func (*RotateTokenResponse) ProtoMessage() {}
 
 func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[17]
+	mi := &file_ddq_v1_access_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1678,7 @@ func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenResponse.ProtoReflect.Descriptor instead.
 func (*RotateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RotateTokenResponse) GetToken() *Token {
@@ -1118,7 +1704,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[18]
+	mi := &file_ddq_v1_access_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1716,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[18]
+	mi := &file_ddq_v1_access_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1729,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -1161,7 +1747,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[19]
+	mi := &file_ddq_v1_access_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1759,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[19]
+	mi := &file_ddq_v1_access_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,14 +1772,53 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{31}
 }
 
 var File_ddq_v1_access_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_access_proto_rawDesc = "" +
 	"\n" +
-	"\x13ddq/v1/access.proto\x12\x06ddq.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfd\x01\n" +
+	"\x13ddq/v1/access.proto\x12\x06ddq.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x01\n" +
+	"\tNamespace\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
+	"\x06quotas\x18\x02 \x01(\v2\x0e.ddq.v1.QuotasR\x06quotas\x12;\n" +
+	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x1d\n" +
+	"\n" +
+	"created_by\x18\x04 \x01(\tR\tcreatedBy\"\x8b\x02\n" +
+	"\x06Quotas\x121\n" +
+	"\x12enqueue_per_second\x18\x01 \x01(\x01H\x00R\x10enqueuePerSecond\x88\x01\x01\x12(\n" +
+	"\renqueue_burst\x18\x02 \x01(\x03H\x01R\fenqueueBurst\x88\x01\x01\x12$\n" +
+	"\vmax_pending\x18\x03 \x01(\x03H\x02R\n" +
+	"maxPending\x88\x01\x01\x12/\n" +
+	"\x11max_payload_bytes\x18\x04 \x01(\x03H\x03R\x0fmaxPayloadBytes\x88\x01\x01B\x15\n" +
+	"\x13_enqueue_per_secondB\x10\n" +
+	"\x0e_enqueue_burstB\x0e\n" +
+	"\f_max_pendingB\x14\n" +
+	"\x12_max_payload_bytes\"T\n" +
+	"\x16CreateNamespaceRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
+	"\x06quotas\x18\x02 \x01(\v2\x0e.ddq.v1.QuotasR\x06quotas\"J\n" +
+	"\x17CreateNamespaceResponse\x12/\n" +
+	"\tnamespace\x18\x01 \x01(\v2\x11.ddq.v1.NamespaceR\tnamespace\")\n" +
+	"\x13GetNamespaceRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"G\n" +
+	"\x14GetNamespaceResponse\x12/\n" +
+	"\tnamespace\x18\x01 \x01(\v2\x11.ddq.v1.NamespaceR\tnamespace\"\x17\n" +
+	"\x15ListNamespacesRequest\"K\n" +
+	"\x16ListNamespacesResponse\x121\n" +
+	"\n" +
+	"namespaces\x18\x01 \x03(\v2\x11.ddq.v1.NamespaceR\n" +
+	"namespaces\"W\n" +
+	"\x19ConfigureNamespaceRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
+	"\x06quotas\x18\x02 \x01(\v2\x0e.ddq.v1.QuotasR\x06quotas\"M\n" +
+	"\x1aConfigureNamespaceResponse\x12/\n" +
+	"\tnamespace\x18\x01 \x01(\v2\x11.ddq.v1.NamespaceR\tnamespace\",\n" +
+	"\x16DeleteNamespaceRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x19\n" +
+	"\x17DeleteNamespaceResponse\"\xfd\x01\n" +
 	"\aBinding\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
 	"\vcertificate\x18\x02 \x01(\tH\x00R\vcertificate\x12,\n" +
@@ -1268,7 +1893,8 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"$\n" +
 	"\x12RevokeTokenRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x15\n" +
-	"\x13RevokeTokenResponse2\x9f\x06\n" +
+	"\x13RevokeTokenResponse2\xd3\n" +
+	"\n" +
 	"\rAccessService\x12K\n" +
 	"\x06WhoAmI\x12\x15.ddq.v1.WhoAmIRequest\x1a\x16.ddq.v1.WhoAmIResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/whoami\x12]\n" +
@@ -1282,7 +1908,12 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"PutBinding\x12\x19.ddq.v1.PutBindingRequest\x1a\x1a.ddq.v1.PutBindingResponse\",\x82\xd3\xe4\x93\x02&:\abinding\x1a\x1b/v1/bindings/{binding.name}\x12_\n" +
 	"\fListBindings\x12\x1b.ddq.v1.ListBindingsRequest\x1a\x1c.ddq.v1.ListBindingsResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/bindings\x12i\n" +
-	"\rDeleteBinding\x12\x1c.ddq.v1.DeleteBindingRequest\x1a\x1d.ddq.v1.DeleteBindingResponse\"\x1b\x82\xd3\xe4\x93\x02\x15*\x13/v1/bindings/{name}B'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\rDeleteBinding\x12\x1c.ddq.v1.DeleteBindingRequest\x1a\x1d.ddq.v1.DeleteBindingResponse\"\x1b\x82\xd3\xe4\x93\x02\x15*\x13/v1/bindings/{name}\x12m\n" +
+	"\x0fCreateNamespace\x12\x1e.ddq.v1.CreateNamespaceRequest\x1a\x1f.ddq.v1.CreateNamespaceResponse\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/namespaces\x12h\n" +
+	"\fGetNamespace\x12\x1b.ddq.v1.GetNamespaceRequest\x1a\x1c.ddq.v1.GetNamespaceResponse\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/v1/namespaces/{name}\x12g\n" +
+	"\x0eListNamespaces\x12\x1d.ddq.v1.ListNamespacesRequest\x1a\x1e.ddq.v1.ListNamespacesResponse\"\x16\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/namespaces\x12}\n" +
+	"\x12ConfigureNamespace\x12!.ddq.v1.ConfigureNamespaceRequest\x1a\".ddq.v1.ConfigureNamespaceResponse\" \x82\xd3\xe4\x93\x02\x1a:\x01*2\x15/v1/namespaces/{name}\x12q\n" +
+	"\x0fDeleteNamespace\x12\x1e.ddq.v1.DeleteNamespaceRequest\x1a\x1f.ddq.v1.DeleteNamespaceResponse\"\x1d\x82\xd3\xe4\x93\x02\x17*\x15/v1/namespaces/{name}B'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_access_proto_rawDescOnce sync.Once
@@ -1296,70 +1927,100 @@ func file_ddq_v1_access_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_access_proto_rawDescData
 }
 
-var file_ddq_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_ddq_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_ddq_v1_access_proto_goTypes = []any{
-	(*Binding)(nil),               // 0: ddq.v1.Binding
-	(*ClaimSubject)(nil),          // 1: ddq.v1.ClaimSubject
-	(*PutBindingRequest)(nil),     // 2: ddq.v1.PutBindingRequest
-	(*PutBindingResponse)(nil),    // 3: ddq.v1.PutBindingResponse
-	(*ListBindingsRequest)(nil),   // 4: ddq.v1.ListBindingsRequest
-	(*ListBindingsResponse)(nil),  // 5: ddq.v1.ListBindingsResponse
-	(*DeleteBindingRequest)(nil),  // 6: ddq.v1.DeleteBindingRequest
-	(*DeleteBindingResponse)(nil), // 7: ddq.v1.DeleteBindingResponse
-	(*Grant)(nil),                 // 8: ddq.v1.Grant
-	(*Token)(nil),                 // 9: ddq.v1.Token
-	(*WhoAmIRequest)(nil),         // 10: ddq.v1.WhoAmIRequest
-	(*WhoAmIResponse)(nil),        // 11: ddq.v1.WhoAmIResponse
-	(*CreateTokenRequest)(nil),    // 12: ddq.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),   // 13: ddq.v1.CreateTokenResponse
-	(*ListTokensRequest)(nil),     // 14: ddq.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),    // 15: ddq.v1.ListTokensResponse
-	(*RotateTokenRequest)(nil),    // 16: ddq.v1.RotateTokenRequest
-	(*RotateTokenResponse)(nil),   // 17: ddq.v1.RotateTokenResponse
-	(*RevokeTokenRequest)(nil),    // 18: ddq.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),   // 19: ddq.v1.RevokeTokenResponse
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*Namespace)(nil),                  // 0: ddq.v1.Namespace
+	(*Quotas)(nil),                     // 1: ddq.v1.Quotas
+	(*CreateNamespaceRequest)(nil),     // 2: ddq.v1.CreateNamespaceRequest
+	(*CreateNamespaceResponse)(nil),    // 3: ddq.v1.CreateNamespaceResponse
+	(*GetNamespaceRequest)(nil),        // 4: ddq.v1.GetNamespaceRequest
+	(*GetNamespaceResponse)(nil),       // 5: ddq.v1.GetNamespaceResponse
+	(*ListNamespacesRequest)(nil),      // 6: ddq.v1.ListNamespacesRequest
+	(*ListNamespacesResponse)(nil),     // 7: ddq.v1.ListNamespacesResponse
+	(*ConfigureNamespaceRequest)(nil),  // 8: ddq.v1.ConfigureNamespaceRequest
+	(*ConfigureNamespaceResponse)(nil), // 9: ddq.v1.ConfigureNamespaceResponse
+	(*DeleteNamespaceRequest)(nil),     // 10: ddq.v1.DeleteNamespaceRequest
+	(*DeleteNamespaceResponse)(nil),    // 11: ddq.v1.DeleteNamespaceResponse
+	(*Binding)(nil),                    // 12: ddq.v1.Binding
+	(*ClaimSubject)(nil),               // 13: ddq.v1.ClaimSubject
+	(*PutBindingRequest)(nil),          // 14: ddq.v1.PutBindingRequest
+	(*PutBindingResponse)(nil),         // 15: ddq.v1.PutBindingResponse
+	(*ListBindingsRequest)(nil),        // 16: ddq.v1.ListBindingsRequest
+	(*ListBindingsResponse)(nil),       // 17: ddq.v1.ListBindingsResponse
+	(*DeleteBindingRequest)(nil),       // 18: ddq.v1.DeleteBindingRequest
+	(*DeleteBindingResponse)(nil),      // 19: ddq.v1.DeleteBindingResponse
+	(*Grant)(nil),                      // 20: ddq.v1.Grant
+	(*Token)(nil),                      // 21: ddq.v1.Token
+	(*WhoAmIRequest)(nil),              // 22: ddq.v1.WhoAmIRequest
+	(*WhoAmIResponse)(nil),             // 23: ddq.v1.WhoAmIResponse
+	(*CreateTokenRequest)(nil),         // 24: ddq.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),        // 25: ddq.v1.CreateTokenResponse
+	(*ListTokensRequest)(nil),          // 26: ddq.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),         // 27: ddq.v1.ListTokensResponse
+	(*RotateTokenRequest)(nil),         // 28: ddq.v1.RotateTokenRequest
+	(*RotateTokenResponse)(nil),        // 29: ddq.v1.RotateTokenResponse
+	(*RevokeTokenRequest)(nil),         // 30: ddq.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),        // 31: ddq.v1.RevokeTokenResponse
+	(*timestamppb.Timestamp)(nil),      // 32: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),        // 33: google.protobuf.Duration
 }
 var file_ddq_v1_access_proto_depIdxs = []int32{
-	1,  // 0: ddq.v1.Binding.claim:type_name -> ddq.v1.ClaimSubject
-	8,  // 1: ddq.v1.Binding.grants:type_name -> ddq.v1.Grant
-	20, // 2: ddq.v1.Binding.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: ddq.v1.PutBindingRequest.binding:type_name -> ddq.v1.Binding
-	0,  // 4: ddq.v1.PutBindingResponse.binding:type_name -> ddq.v1.Binding
-	0,  // 5: ddq.v1.ListBindingsResponse.bindings:type_name -> ddq.v1.Binding
-	8,  // 6: ddq.v1.Token.grants:type_name -> ddq.v1.Grant
-	20, // 7: ddq.v1.Token.create_time:type_name -> google.protobuf.Timestamp
-	20, // 8: ddq.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
-	8,  // 9: ddq.v1.WhoAmIResponse.grants:type_name -> ddq.v1.Grant
-	20, // 10: ddq.v1.WhoAmIResponse.expire_time:type_name -> google.protobuf.Timestamp
-	8,  // 11: ddq.v1.CreateTokenRequest.grants:type_name -> ddq.v1.Grant
-	21, // 12: ddq.v1.CreateTokenRequest.life:type_name -> google.protobuf.Duration
-	9,  // 13: ddq.v1.CreateTokenResponse.token:type_name -> ddq.v1.Token
-	9,  // 14: ddq.v1.ListTokensResponse.tokens:type_name -> ddq.v1.Token
-	21, // 15: ddq.v1.RotateTokenRequest.overlap:type_name -> google.protobuf.Duration
-	9,  // 16: ddq.v1.RotateTokenResponse.token:type_name -> ddq.v1.Token
-	10, // 17: ddq.v1.AccessService.WhoAmI:input_type -> ddq.v1.WhoAmIRequest
-	12, // 18: ddq.v1.AccessService.CreateToken:input_type -> ddq.v1.CreateTokenRequest
-	14, // 19: ddq.v1.AccessService.ListTokens:input_type -> ddq.v1.ListTokensRequest
-	16, // 20: ddq.v1.AccessService.RotateToken:input_type -> ddq.v1.RotateTokenRequest
-	18, // 21: ddq.v1.AccessService.RevokeToken:input_type -> ddq.v1.RevokeTokenRequest
-	2,  // 22: ddq.v1.AccessService.PutBinding:input_type -> ddq.v1.PutBindingRequest
-	4,  // 23: ddq.v1.AccessService.ListBindings:input_type -> ddq.v1.ListBindingsRequest
-	6,  // 24: ddq.v1.AccessService.DeleteBinding:input_type -> ddq.v1.DeleteBindingRequest
-	11, // 25: ddq.v1.AccessService.WhoAmI:output_type -> ddq.v1.WhoAmIResponse
-	13, // 26: ddq.v1.AccessService.CreateToken:output_type -> ddq.v1.CreateTokenResponse
-	15, // 27: ddq.v1.AccessService.ListTokens:output_type -> ddq.v1.ListTokensResponse
-	17, // 28: ddq.v1.AccessService.RotateToken:output_type -> ddq.v1.RotateTokenResponse
-	19, // 29: ddq.v1.AccessService.RevokeToken:output_type -> ddq.v1.RevokeTokenResponse
-	3,  // 30: ddq.v1.AccessService.PutBinding:output_type -> ddq.v1.PutBindingResponse
-	5,  // 31: ddq.v1.AccessService.ListBindings:output_type -> ddq.v1.ListBindingsResponse
-	7,  // 32: ddq.v1.AccessService.DeleteBinding:output_type -> ddq.v1.DeleteBindingResponse
-	25, // [25:33] is the sub-list for method output_type
-	17, // [17:25] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	1,  // 0: ddq.v1.Namespace.quotas:type_name -> ddq.v1.Quotas
+	32, // 1: ddq.v1.Namespace.create_time:type_name -> google.protobuf.Timestamp
+	1,  // 2: ddq.v1.CreateNamespaceRequest.quotas:type_name -> ddq.v1.Quotas
+	0,  // 3: ddq.v1.CreateNamespaceResponse.namespace:type_name -> ddq.v1.Namespace
+	0,  // 4: ddq.v1.GetNamespaceResponse.namespace:type_name -> ddq.v1.Namespace
+	0,  // 5: ddq.v1.ListNamespacesResponse.namespaces:type_name -> ddq.v1.Namespace
+	1,  // 6: ddq.v1.ConfigureNamespaceRequest.quotas:type_name -> ddq.v1.Quotas
+	0,  // 7: ddq.v1.ConfigureNamespaceResponse.namespace:type_name -> ddq.v1.Namespace
+	13, // 8: ddq.v1.Binding.claim:type_name -> ddq.v1.ClaimSubject
+	20, // 9: ddq.v1.Binding.grants:type_name -> ddq.v1.Grant
+	32, // 10: ddq.v1.Binding.create_time:type_name -> google.protobuf.Timestamp
+	12, // 11: ddq.v1.PutBindingRequest.binding:type_name -> ddq.v1.Binding
+	12, // 12: ddq.v1.PutBindingResponse.binding:type_name -> ddq.v1.Binding
+	12, // 13: ddq.v1.ListBindingsResponse.bindings:type_name -> ddq.v1.Binding
+	20, // 14: ddq.v1.Token.grants:type_name -> ddq.v1.Grant
+	32, // 15: ddq.v1.Token.create_time:type_name -> google.protobuf.Timestamp
+	32, // 16: ddq.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
+	20, // 17: ddq.v1.WhoAmIResponse.grants:type_name -> ddq.v1.Grant
+	32, // 18: ddq.v1.WhoAmIResponse.expire_time:type_name -> google.protobuf.Timestamp
+	20, // 19: ddq.v1.CreateTokenRequest.grants:type_name -> ddq.v1.Grant
+	33, // 20: ddq.v1.CreateTokenRequest.life:type_name -> google.protobuf.Duration
+	21, // 21: ddq.v1.CreateTokenResponse.token:type_name -> ddq.v1.Token
+	21, // 22: ddq.v1.ListTokensResponse.tokens:type_name -> ddq.v1.Token
+	33, // 23: ddq.v1.RotateTokenRequest.overlap:type_name -> google.protobuf.Duration
+	21, // 24: ddq.v1.RotateTokenResponse.token:type_name -> ddq.v1.Token
+	22, // 25: ddq.v1.AccessService.WhoAmI:input_type -> ddq.v1.WhoAmIRequest
+	24, // 26: ddq.v1.AccessService.CreateToken:input_type -> ddq.v1.CreateTokenRequest
+	26, // 27: ddq.v1.AccessService.ListTokens:input_type -> ddq.v1.ListTokensRequest
+	28, // 28: ddq.v1.AccessService.RotateToken:input_type -> ddq.v1.RotateTokenRequest
+	30, // 29: ddq.v1.AccessService.RevokeToken:input_type -> ddq.v1.RevokeTokenRequest
+	14, // 30: ddq.v1.AccessService.PutBinding:input_type -> ddq.v1.PutBindingRequest
+	16, // 31: ddq.v1.AccessService.ListBindings:input_type -> ddq.v1.ListBindingsRequest
+	18, // 32: ddq.v1.AccessService.DeleteBinding:input_type -> ddq.v1.DeleteBindingRequest
+	2,  // 33: ddq.v1.AccessService.CreateNamespace:input_type -> ddq.v1.CreateNamespaceRequest
+	4,  // 34: ddq.v1.AccessService.GetNamespace:input_type -> ddq.v1.GetNamespaceRequest
+	6,  // 35: ddq.v1.AccessService.ListNamespaces:input_type -> ddq.v1.ListNamespacesRequest
+	8,  // 36: ddq.v1.AccessService.ConfigureNamespace:input_type -> ddq.v1.ConfigureNamespaceRequest
+	10, // 37: ddq.v1.AccessService.DeleteNamespace:input_type -> ddq.v1.DeleteNamespaceRequest
+	23, // 38: ddq.v1.AccessService.WhoAmI:output_type -> ddq.v1.WhoAmIResponse
+	25, // 39: ddq.v1.AccessService.CreateToken:output_type -> ddq.v1.CreateTokenResponse
+	27, // 40: ddq.v1.AccessService.ListTokens:output_type -> ddq.v1.ListTokensResponse
+	29, // 41: ddq.v1.AccessService.RotateToken:output_type -> ddq.v1.RotateTokenResponse
+	31, // 42: ddq.v1.AccessService.RevokeToken:output_type -> ddq.v1.RevokeTokenResponse
+	15, // 43: ddq.v1.AccessService.PutBinding:output_type -> ddq.v1.PutBindingResponse
+	17, // 44: ddq.v1.AccessService.ListBindings:output_type -> ddq.v1.ListBindingsResponse
+	19, // 45: ddq.v1.AccessService.DeleteBinding:output_type -> ddq.v1.DeleteBindingResponse
+	3,  // 46: ddq.v1.AccessService.CreateNamespace:output_type -> ddq.v1.CreateNamespaceResponse
+	5,  // 47: ddq.v1.AccessService.GetNamespace:output_type -> ddq.v1.GetNamespaceResponse
+	7,  // 48: ddq.v1.AccessService.ListNamespaces:output_type -> ddq.v1.ListNamespacesResponse
+	9,  // 49: ddq.v1.AccessService.ConfigureNamespace:output_type -> ddq.v1.ConfigureNamespaceResponse
+	11, // 50: ddq.v1.AccessService.DeleteNamespace:output_type -> ddq.v1.DeleteNamespaceResponse
+	38, // [38:51] is the sub-list for method output_type
+	25, // [25:38] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_access_proto_init() }
@@ -1367,7 +2028,8 @@ func file_ddq_v1_access_proto_init() {
 	if File_ddq_v1_access_proto != nil {
 		return
 	}
-	file_ddq_v1_access_proto_msgTypes[0].OneofWrappers = []any{
+	file_ddq_v1_access_proto_msgTypes[1].OneofWrappers = []any{}
+	file_ddq_v1_access_proto_msgTypes[12].OneofWrappers = []any{
 		(*Binding_Certificate)(nil),
 		(*Binding_Claim)(nil),
 	}
@@ -1377,7 +2039,7 @@ func file_ddq_v1_access_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_access_proto_rawDesc), len(file_ddq_v1_access_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

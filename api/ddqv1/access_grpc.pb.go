@@ -19,22 +19,28 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AccessService_WhoAmI_FullMethodName        = "/ddq.v1.AccessService/WhoAmI"
-	AccessService_CreateToken_FullMethodName   = "/ddq.v1.AccessService/CreateToken"
-	AccessService_ListTokens_FullMethodName    = "/ddq.v1.AccessService/ListTokens"
-	AccessService_RotateToken_FullMethodName   = "/ddq.v1.AccessService/RotateToken"
-	AccessService_RevokeToken_FullMethodName   = "/ddq.v1.AccessService/RevokeToken"
-	AccessService_PutBinding_FullMethodName    = "/ddq.v1.AccessService/PutBinding"
-	AccessService_ListBindings_FullMethodName  = "/ddq.v1.AccessService/ListBindings"
-	AccessService_DeleteBinding_FullMethodName = "/ddq.v1.AccessService/DeleteBinding"
+	AccessService_WhoAmI_FullMethodName             = "/ddq.v1.AccessService/WhoAmI"
+	AccessService_CreateToken_FullMethodName        = "/ddq.v1.AccessService/CreateToken"
+	AccessService_ListTokens_FullMethodName         = "/ddq.v1.AccessService/ListTokens"
+	AccessService_RotateToken_FullMethodName        = "/ddq.v1.AccessService/RotateToken"
+	AccessService_RevokeToken_FullMethodName        = "/ddq.v1.AccessService/RevokeToken"
+	AccessService_PutBinding_FullMethodName         = "/ddq.v1.AccessService/PutBinding"
+	AccessService_ListBindings_FullMethodName       = "/ddq.v1.AccessService/ListBindings"
+	AccessService_DeleteBinding_FullMethodName      = "/ddq.v1.AccessService/DeleteBinding"
+	AccessService_CreateNamespace_FullMethodName    = "/ddq.v1.AccessService/CreateNamespace"
+	AccessService_GetNamespace_FullMethodName       = "/ddq.v1.AccessService/GetNamespace"
+	AccessService_ListNamespaces_FullMethodName     = "/ddq.v1.AccessService/ListNamespaces"
+	AccessService_ConfigureNamespace_FullMethodName = "/ddq.v1.AccessService/ConfigureNamespace"
+	AccessService_DeleteNamespace_FullMethodName    = "/ddq.v1.AccessService/DeleteNamespace"
 )
 
 // AccessServiceClient is the client API for AccessService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AccessService says who calls, and makes tokens and bindings. Whoever may administer a topic
-// makes those that may do no more than they may themselves, and for no longer.
+// AccessService says who calls, and makes tokens, bindings and namespaces. Whoever may administer a
+// topic makes tokens and bindings that may do no more than they may themselves, and for no longer.
+// Namespaces are for who may administer everything.
 type AccessServiceClient interface {
 	WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*WhoAmIResponse, error)
 	// CreateToken returns the token, which is kept nowhere: it cannot be shown again.
@@ -53,6 +59,15 @@ type AccessServiceClient interface {
 	ListBindings(ctx context.Context, in *ListBindingsRequest, opts ...grpc.CallOption) (*ListBindingsResponse, error)
 	// DeleteBinding ends a binding.
 	DeleteBinding(ctx context.Context, in *DeleteBindingRequest, opts ...grpc.CallOption) (*DeleteBindingResponse, error)
+	// CreateNamespace makes a namespace, whose topics nobody else sees.
+	CreateNamespace(ctx context.Context, in *CreateNamespaceRequest, opts ...grpc.CallOption) (*CreateNamespaceResponse, error)
+	GetNamespace(ctx context.Context, in *GetNamespaceRequest, opts ...grpc.CallOption) (*GetNamespaceResponse, error)
+	ListNamespaces(ctx context.Context, in *ListNamespacesRequest, opts ...grpc.CallOption) (*ListNamespacesResponse, error)
+	// ConfigureNamespace changes the quotas that are set in the request, within two seconds on every
+	// node. The namespace default can be given some, too.
+	ConfigureNamespace(ctx context.Context, in *ConfigureNamespaceRequest, opts ...grpc.CallOption) (*ConfigureNamespaceResponse, error)
+	// DeleteNamespace deletes a namespace without topics and audiences.
+	DeleteNamespace(ctx context.Context, in *DeleteNamespaceRequest, opts ...grpc.CallOption) (*DeleteNamespaceResponse, error)
 }
 
 type accessServiceClient struct {
@@ -143,12 +158,63 @@ func (c *accessServiceClient) DeleteBinding(ctx context.Context, in *DeleteBindi
 	return out, nil
 }
 
+func (c *accessServiceClient) CreateNamespace(ctx context.Context, in *CreateNamespaceRequest, opts ...grpc.CallOption) (*CreateNamespaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CreateNamespaceResponse)
+	err := c.cc.Invoke(ctx, AccessService_CreateNamespace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accessServiceClient) GetNamespace(ctx context.Context, in *GetNamespaceRequest, opts ...grpc.CallOption) (*GetNamespaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetNamespaceResponse)
+	err := c.cc.Invoke(ctx, AccessService_GetNamespace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accessServiceClient) ListNamespaces(ctx context.Context, in *ListNamespacesRequest, opts ...grpc.CallOption) (*ListNamespacesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListNamespacesResponse)
+	err := c.cc.Invoke(ctx, AccessService_ListNamespaces_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accessServiceClient) ConfigureNamespace(ctx context.Context, in *ConfigureNamespaceRequest, opts ...grpc.CallOption) (*ConfigureNamespaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConfigureNamespaceResponse)
+	err := c.cc.Invoke(ctx, AccessService_ConfigureNamespace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accessServiceClient) DeleteNamespace(ctx context.Context, in *DeleteNamespaceRequest, opts ...grpc.CallOption) (*DeleteNamespaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteNamespaceResponse)
+	err := c.cc.Invoke(ctx, AccessService_DeleteNamespace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AccessServiceServer is the server API for AccessService service.
 // All implementations must embed UnimplementedAccessServiceServer
 // for forward compatibility.
 //
-// AccessService says who calls, and makes tokens and bindings. Whoever may administer a topic
-// makes those that may do no more than they may themselves, and for no longer.
+// AccessService says who calls, and makes tokens, bindings and namespaces. Whoever may administer a
+// topic makes tokens and bindings that may do no more than they may themselves, and for no longer.
+// Namespaces are for who may administer everything.
 type AccessServiceServer interface {
 	WhoAmI(context.Context, *WhoAmIRequest) (*WhoAmIResponse, error)
 	// CreateToken returns the token, which is kept nowhere: it cannot be shown again.
@@ -167,6 +233,15 @@ type AccessServiceServer interface {
 	ListBindings(context.Context, *ListBindingsRequest) (*ListBindingsResponse, error)
 	// DeleteBinding ends a binding.
 	DeleteBinding(context.Context, *DeleteBindingRequest) (*DeleteBindingResponse, error)
+	// CreateNamespace makes a namespace, whose topics nobody else sees.
+	CreateNamespace(context.Context, *CreateNamespaceRequest) (*CreateNamespaceResponse, error)
+	GetNamespace(context.Context, *GetNamespaceRequest) (*GetNamespaceResponse, error)
+	ListNamespaces(context.Context, *ListNamespacesRequest) (*ListNamespacesResponse, error)
+	// ConfigureNamespace changes the quotas that are set in the request, within two seconds on every
+	// node. The namespace default can be given some, too.
+	ConfigureNamespace(context.Context, *ConfigureNamespaceRequest) (*ConfigureNamespaceResponse, error)
+	// DeleteNamespace deletes a namespace without topics and audiences.
+	DeleteNamespace(context.Context, *DeleteNamespaceRequest) (*DeleteNamespaceResponse, error)
 	mustEmbedUnimplementedAccessServiceServer()
 }
 
@@ -200,6 +275,21 @@ func (UnimplementedAccessServiceServer) ListBindings(context.Context, *ListBindi
 }
 func (UnimplementedAccessServiceServer) DeleteBinding(context.Context, *DeleteBindingRequest) (*DeleteBindingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteBinding not implemented")
+}
+func (UnimplementedAccessServiceServer) CreateNamespace(context.Context, *CreateNamespaceRequest) (*CreateNamespaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateNamespace not implemented")
+}
+func (UnimplementedAccessServiceServer) GetNamespace(context.Context, *GetNamespaceRequest) (*GetNamespaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetNamespace not implemented")
+}
+func (UnimplementedAccessServiceServer) ListNamespaces(context.Context, *ListNamespacesRequest) (*ListNamespacesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListNamespaces not implemented")
+}
+func (UnimplementedAccessServiceServer) ConfigureNamespace(context.Context, *ConfigureNamespaceRequest) (*ConfigureNamespaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ConfigureNamespace not implemented")
+}
+func (UnimplementedAccessServiceServer) DeleteNamespace(context.Context, *DeleteNamespaceRequest) (*DeleteNamespaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteNamespace not implemented")
 }
 func (UnimplementedAccessServiceServer) mustEmbedUnimplementedAccessServiceServer() {}
 func (UnimplementedAccessServiceServer) testEmbeddedByValue()                       {}
@@ -366,6 +456,96 @@ func _AccessService_DeleteBinding_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AccessService_CreateNamespace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateNamespaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).CreateNamespace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_CreateNamespace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).CreateNamespace(ctx, req.(*CreateNamespaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccessService_GetNamespace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetNamespaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).GetNamespace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_GetNamespace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).GetNamespace(ctx, req.(*GetNamespaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccessService_ListNamespaces_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListNamespacesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).ListNamespaces(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_ListNamespaces_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).ListNamespaces(ctx, req.(*ListNamespacesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccessService_ConfigureNamespace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfigureNamespaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).ConfigureNamespace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_ConfigureNamespace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).ConfigureNamespace(ctx, req.(*ConfigureNamespaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccessService_DeleteNamespace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteNamespaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessServiceServer).DeleteNamespace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessService_DeleteNamespace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessServiceServer).DeleteNamespace(ctx, req.(*DeleteNamespaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AccessService_ServiceDesc is the grpc.ServiceDesc for AccessService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -404,6 +584,26 @@ var AccessService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteBinding",
 			Handler:    _AccessService_DeleteBinding_Handler,
+		},
+		{
+			MethodName: "CreateNamespace",
+			Handler:    _AccessService_CreateNamespace_Handler,
+		},
+		{
+			MethodName: "GetNamespace",
+			Handler:    _AccessService_GetNamespace_Handler,
+		},
+		{
+			MethodName: "ListNamespaces",
+			Handler:    _AccessService_ListNamespaces_Handler,
+		},
+		{
+			MethodName: "ConfigureNamespace",
+			Handler:    _AccessService_ConfigureNamespace_Handler,
+		},
+		{
+			MethodName: "DeleteNamespace",
+			Handler:    _AccessService_DeleteNamespace_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -44,7 +44,7 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	case *ddqv1.StartOperationResponse:
 		w.Header().Set("Location", operationPath(a.GetOperation()))
 		w.WriteHeader(http.StatusAccepted)
-	case *ddqv1.CreateTokenResponse, *ddqv1.RotateTokenResponse:
+	case *ddqv1.CreateTokenResponse, *ddqv1.RotateTokenResponse, *ddqv1.CreateNamespaceResponse:
 		w.WriteHeader(http.StatusCreated)
 	case *ddqv1.PutScheduleResponse:
 		tag(w, a.Version)
@@ -62,7 +62,7 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	case *ddqv1.WaitWorkflowResponse:
 		w.Header().Set("Ddq-Settled", strconv.FormatBool(a.Ended))
 	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse, *ddqv1.DeleteScheduleResponse, *ddqv1.DeleteAudienceResponse,
-		*ddqv1.DeleteWorkflowResponse, *ddqv1.RevokeTokenResponse, *ddqv1.DeleteBindingResponse:
+		*ddqv1.DeleteWorkflowResponse, *ddqv1.RevokeTokenResponse, *ddqv1.DeleteBindingResponse, *ddqv1.DeleteNamespaceResponse:
 		w.Header().Del("Content-Type") // of the body that there is not
 		w.WriteHeader(http.StatusNoContent)
 	case *ddqv1.CancelTaskResponse:

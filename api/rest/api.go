@@ -34,7 +34,7 @@ func newAPI(conn grpc.ClientConnInterface) (*api, error) {
 	a.mux = runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
 		runtime.WithUnescapingMode(runtime.UnescapingModeAllCharacters),
-		runtime.WithIncomingHeaderMatcher(func(string) (string, bool) { return "", false }),
+		runtime.WithIncomingHeaderMatcher(func(key string) (string, bool) { return namespaceKey, key == namespaceHeader }),
 		runtime.WithOutgoingHeaderMatcher(func(string) (string, bool) { return "", false }),
 		runtime.WithDisablePathLengthFallback(),
 		runtime.WithDisableHTTPMethodOverride(),
@@ -152,14 +152,23 @@ func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
 }
 
 // asCaller lets the calls of a route that is written by hand bring what the request says of
-// who makes it. The gateway does that by itself.
+// who makes it, and of its namespace. The gateway does that by itself.
 func asCaller(r *http.Request) context.Context {
 	ctx := r.Context()
 	for _, value := range r.Header.Values("Authorization") {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", value)
 	}
+	for _, value := range r.Header.Values(namespaceHeader) {
+		ctx = metadata.AppendToOutgoingContext(ctx, namespaceKey, value)
+	}
 	return ctx
 }
+
+// A request names its namespace by a header, and a call by metadata.
+const (
+	namespaceHeader = "Ddq-Namespace"
+	namespaceKey    = "ddq-namespace"
+)
 
 func (a *api) options(w http.ResponseWriter, r *http.Request) {
 	allowed := a.routes.allowed(r.URL.EscapedPath())

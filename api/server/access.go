@@ -11,13 +11,20 @@ import (
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/api/wire"
 )
 
 // accessService serves AccessService.
 type accessService struct {
 	ddqv1.UnsafeAccessServiceServer
-	access *access.Access
+	access   *access.Access
+	contents contents
+}
+
+// contents says what is in the namespace of a call.
+type contents interface {
+	Empty(ctx context.Context) error
 }
 
 var _ ddqv1.AccessServiceServer = (*accessService)(nil)
@@ -27,7 +34,7 @@ func (t *accessService) caller(ctx context.Context) *auth.Principal {
 	if p := auth.From(ctx); p != nil {
 		return p
 	}
-	return t.access.Local().Principal
+	return t.access.Local().In(scope.Of(ctx))
 }
 
 func (t *accessService) WhoAmI(ctx context.Context, _ *ddqv1.WhoAmIRequest) (*ddqv1.WhoAmIResponse, error) {
@@ -40,7 +47,7 @@ func (t *accessService) WhoAmI(ctx context.Context, _ *ddqv1.WhoAmIRequest) (*dd
 }
 
 func (t *accessService) CreateToken(ctx context.Context, r *ddqv1.CreateTokenRequest) (*ddqv1.CreateTokenResponse, error) {
-	grants, e := readGrants(r.Grants)
+	grants, e := readGrants(t.caller(ctx), r.Grants)
 	if e != nil {
 		return nil, e
 	}
@@ -91,8 +98,9 @@ func (t *accessService) RevokeToken(ctx context.Context, r *ddqv1.RevokeTokenReq
 	return &ddqv1.RevokeTokenResponse{}, t.access.Tokens.Revoke(ctx, t.caller(ctx), r.Id)
 }
 
-// readGrants reads grants of a request. Each may have names of roles among its verbs.
-func readGrants(from []*ddqv1.Grant) (auth.Grants, *problem.Error) {
+// readGrants reads grants of a request. Each may have names of roles among its verbs. One that says no
+// namespace is of that of the caller.
+func readGrants(by *auth.Principal, from []*ddqv1.Grant) (auth.Grants, *problem.Error) {
 	grants := make(auth.Grants, len(from))
 	for i, g := range from {
 		for _, name := range g.GetVerbs() {
@@ -102,7 +110,7 @@ func readGrants(from []*ddqv1.Grant) (auth.Grants, *problem.Error) {
 			}
 			grants[i].Verbs |= v
 		}
-		grants[i].Namespace, grants[i].Topics = cmp.Or(g.GetNamespace(), auth.DefaultNamespace), auth.Pattern(g.GetTopics())
+		grants[i].Namespace, grants[i].Topics = cmp.Or(g.GetNamespace(), by.Namespace), auth.Pattern(g.GetTopics())
 	}
 	return grants, nil
 }

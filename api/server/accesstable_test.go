@@ -130,6 +130,20 @@ type caller struct {
 	ctx  func(method string) context.Context
 }
 
+// tenant makes a namespace, and a token of who may do everything there.
+func (r *guardedRig) tenant(namespace string) (secret string) {
+	r.Helper()
+	access := ddqv1.NewAccessServiceClient(r.conn)
+	if _, err := access.CreateNamespace(r.as(r.root), &ddqv1.CreateNamespaceRequest{Name: namespace}); err != nil {
+		r.Fatal(err)
+	}
+	made, err := access.CreateToken(inNamespace(r.as(r.root), namespace), &ddqv1.CreateTokenRequest{Name: namespace, Grants: []*ddqv1.Grant{{Verbs: []string{"admin"}, Topics: "*"}}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return made.Secret
+}
+
 // callers are everybody there is: those of tokens first, and at the end those that bindings give grants to.
 func (r *knowingRig) callers() (all []caller) {
 	r.Helper()
@@ -152,6 +166,8 @@ func (r *knowingRig) callers() (all []caller) {
 	}
 	other, _ := r.token(0, "admin:sms")
 	token("sms", other)
+	tenant := r.tenant("acme")
+	add("tenant", r.conn, func(string) context.Context { return inNamespace(r.as(tenant), "default") })
 	auditor, _ := r.token(0, "auditor")
 	token("auditor", auditor)
 	token("root", r.root)

@@ -11,7 +11,7 @@ import (
 )
 
 func (t *accessService) PutBinding(ctx context.Context, r *ddqv1.PutBindingRequest) (*ddqv1.PutBindingResponse, error) {
-	b, e := readBinding(r.GetBinding())
+	b, e := readBinding(t.caller(ctx), r.GetBinding())
 	if e != nil {
 		return nil, e
 	}
@@ -38,8 +38,8 @@ func (t *accessService) DeleteBinding(ctx context.Context, r *ddqv1.DeleteBindin
 	return &ddqv1.DeleteBindingResponse{}, t.access.Bindings.Unbind(ctx, t.caller(ctx), r.Name)
 }
 
-func readBinding(from *ddqv1.Binding) (*auth.Binding, *problem.Error) {
-	grants, e := readGrants(from.GetGrants())
+func readBinding(by *auth.Principal, from *ddqv1.Binding) (*auth.Binding, *problem.Error) {
+	grants, e := readGrants(by, from.GetGrants())
 	if e != nil {
 		return nil, e
 	}

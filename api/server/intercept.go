@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/audit"
 	"github.com/ddq-io/ddq/api/server/guard"
+	"github.com/ddq-io/ddq/api/server/naming"
 	"github.com/ddq-io/ddq/api/server/status"
 )
 
@@ -23,12 +24,17 @@ type interceptor struct {
 	metrics *serverMetrics
 	who     *guard.Guard
 	audit   *audit.Auditor // nil: nothing is written down
+	names   *naming.Interceptor
 }
 
 func newInterceptor(config Config, log *slog.Logger, reg registerer) *interceptor {
 	i := &interceptor{log: log, metrics: newMetrics(reg), who: guard.New(config.Access, config.Audit)}
 	if config.Observe {
 		i.who.Observe(guard.NewObserver(log, i.metrics.observed))
+	}
+	i.names = &naming.Interceptor{Names: naming.New(), Full: i.who.Full}
+	if !i.who.On() || config.Observe {
+		i.names.Enter = i.who.Enter
 	}
 	if config.Audit != nil {
 		i.audit = &audit.Auditor{Log: config.Audit, Audited: i.who.Audited, Code: codeOf}
@@ -50,7 +56,8 @@ func (i *interceptor) options() []grpc.ServerOption {
 }
 
 // unary are, from the outside in: metrics, which see the code; errors to codes; panics
-// to errors; who may make the call, where that is asked; and the audit log, where there is one.
+// to errors; who may make the call, where that is asked; full names for those that callers use; and the audit
+// log, where there is one.
 func (i *interceptor) unary() []grpc.UnaryServerInterceptor {
 	all := []grpc.UnaryServerInterceptor{
 		i.metrics.unary, i.unaryErrors,
@@ -59,6 +66,7 @@ func (i *interceptor) unary() []grpc.UnaryServerInterceptor {
 	if i.who.On() {
 		all = append(all, i.who.Unary)
 	}
+	all = append(all, i.names.Unary)
 	if i.audit != nil {
 		all = append(all, i.audit.Unary)
 	}
@@ -74,6 +82,7 @@ func (i *interceptor) stream() []grpc.StreamServerInterceptor {
 	if i.who.On() {
 		all = append(all, i.who.Stream)
 	}
+	all = append(all, i.names.Stream)
 	if i.audit != nil {
 		all = append(all, i.audit.Stream)
 	}

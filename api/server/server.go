@@ -59,12 +59,15 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 			streamBytes: config.StreamBytes, sendStall: config.SendStall, spans: config.Spans,
 		},
 	}
+	if config.Access != nil {
+		cases.SetQuotas(quotasOf(config.Access.Namespaces))
+	}
 	s.channel = newChannel(s.local, calls)
 	for _, registrar := range []grpc.ServiceRegistrar{s.grpc, s.channel} {
 		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
 		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{lifetime: life, service: cases, version: config.Version, warnings: config.Warnings, accepted: config.Accepted})
 		if config.Access != nil {
-			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access})
+			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access, contents: cases})
 		}
 		if config.Operations != nil {
 			registrar.RegisterService(checked(&ddqv1.OperationService_ServiceDesc, log), &operationServer{operations: config.Operations, bulk: cases.Bulk, dead: cases.DeadLetters, topics: cases.Topics})

@@ -72,13 +72,13 @@ func (g *Guard) Learn(services map[string]grpc.ServiceInfo) {
 // On reports whether callers are asked. Otherwise nothing of this stands before a handler.
 func (g *Guard) On() bool { return g.access != nil && g.access.On() }
 
-// Authorize says why a caller may not make a call about all topics; nil when it may.
+// Authorize says why a caller may not make a call about all topics, of all namespaces; nil when it may.
 func (g *Guard) Authorize(ctx context.Context, authorization []string, method string) *problem.Error {
 	if !g.On() {
 		return nil
 	}
 	s, e := g.access.Who(ctx, authorization, method)
-	if e == nil && !g.rules.Of(method).Allow(s.Principal, "") {
+	if e == nil && !g.mayEverywhere(s.Principal, method) {
 		e = denied(method, "")
 	}
 	if e != nil && g.observer != nil {
@@ -86,6 +86,16 @@ func (g *Guard) Authorize(ctx context.Context, authorization []string, method st
 		return nil
 	}
 	return e
+}
+
+// mayEverywhere reports whether p may make a call about all topics that there are. While there is no namespace but
+// the default one, those in it are all.
+func (g *Guard) mayEverywhere(p *auth.Principal, method string) bool {
+	rule := g.rules.Of(method)
+	if g.access.Namespaces.Several() && !p.Grants.AllowFleet(rule.Verbs) {
+		return false
+	}
+	return rule.Allow(p, "")
 }
 
 // checkPlace says why requests of a method have no topic where its rule looks for one.
@@ -176,16 +186,19 @@ func (g *Guard) Unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 	if e != nil {
 		return nil, g.refuse(ctx, info.FullMethod, e)
 	}
-	ctx = auth.With(ctx, s.Principal)
 	if e := take(s, rule, request); e != nil {
 		return nil, e
 	}
-	if topic := topicOf(rule, request); !rule.Allow(s.Principal, topic) {
+	ctx, p, e := g.enter(ctx, s.Principal)
+	if ctx = auth.With(ctx, p); e != nil {
+		return nil, g.refuse(ctx, info.FullMethod, e)
+	}
+	if topic := topicOf(rule, request); !rule.Allow(p, topic) {
 		return nil, g.refuse(ctx, info.FullMethod, denied(info.FullMethod, topic))
 	}
 	reply, err := handler(ctx, request)
 	if err == nil {
-		hide(s.Principal, rule, reply)
+		hide(p, rule, reply)
 	}
 	return reply, err
 }
@@ -233,8 +246,13 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 		return e
 	}
 	later := rule.Where == auth.Topic || rule.Where == auth.Hello // what it is about, its first message says
-	ctx, cancel := context.WithCancel(auth.With(stream.Context(), s.Principal))
-	if !later && !rule.Allow(s.Principal, "") {
+	ctx, p, e := g.enter(stream.Context(), s.Principal)
+	ctx, cancel := context.WithCancel(auth.With(ctx, p))
+	if e != nil {
+		defer cancel()
+		return g.refuse(ctx, info.FullMethod, e)
+	}
+	if !later && !rule.Allow(p, "") {
 		defer cancel()
 		return g.refuse(ctx, info.FullMethod, denied(info.FullMethod, ""))
 	}
@@ -243,7 +261,7 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	if !s.Expires.IsZero() {
 		defer time.AfterFunc(time.Until(s.Expires), cancel).Stop()
 	}
-	err := handler(srv, &guarded{ServerStream: stream, guard: g, ctx: ctx, session: s, rule: rule, first: later || rule.Where == auth.Shown})
+	err := handler(srv, &guarded{ServerStream: stream, guard: g, ctx: ctx, session: s, principal: p, rule: rule, first: later || rule.Where == auth.Shown})
 	if !s.Valid(time.Now()) && stream.Context().Err() == nil {
 		return access.Ended()
 	}
@@ -257,8 +275,11 @@ type guarded struct {
 	ctx     context.Context
 	session *access.Session
 	rule    *auth.Rule
-	first   bool // no message was received that says what the stream is about
-	begun   bool // a message was received
+
+	principal *auth.Principal // of the session, in the namespace of the stream
+
+	first bool // no message was received that says what the stream is about
+	begun bool // a message was received
 }
 
 func (g *guarded) Context() context.Context { return g.ctx }
@@ -280,7 +301,7 @@ func (g *guarded) RecvMsg(m any) error {
 	}
 	g.first = false
 	topic := topicOf(g.rule, m)
-	if !g.rule.Allow(g.session.Principal, topic) {
+	if !g.rule.Allow(g.principal, topic) {
 		return g.guard.refuse(g.ctx, g.rule.Method, denied(g.rule.Method, topic))
 	}
 	return nil
@@ -289,7 +310,7 @@ func (g *guarded) RecvMsg(m any) error {
 // SendMsg takes out of listings what the principal may not see.
 func (g *guarded) SendMsg(m any) error {
 	if g.rule.Where == auth.Shown {
-		hide(g.session.Principal, g.rule, m)
+		hide(g.principal, g.rule, m)
 	}
 	return g.ServerStream.SendMsg(m)
 }

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -76,7 +75,12 @@ func (g *Guard) observeUnary(ctx context.Context, rule *auth.Rule, request any) 
 		g.observer.tell(ctx, nil, rule.Method, e)
 		return ctx
 	}
-	if e := wouldRefuse(s.Principal, rule, request); e != nil {
+	entered, p, e := g.enter(ctx, s.Principal)
+	if e == nil {
+		e = wouldRefuse(p, rule, request)
+		ctx = entered
+	}
+	if e != nil {
 		g.observer.tell(ctx, s.Principal, rule.Method, e)
 	}
 	if rule.Where == auth.Anyone { // such as WhoAmI
@@ -128,17 +132,25 @@ func (g *Guard) observeStream(stream grpc.ServerStream, rule *auth.Rule) grpc.Se
 		g.observer.tell(stream.Context(), nil, rule.Method, e)
 		return stream
 	}
-	return &observed{ServerStream: stream, guard: g, session: s, rule: rule, first: true}
+	ctx, p, e := g.enter(stream.Context(), s.Principal)
+	if e != nil {
+		g.observer.tell(stream.Context(), s.Principal, rule.Method, e)
+		return stream
+	}
+	return &observed{ServerStream: stream, guard: g, ctx: ctx, principal: p, rule: rule, first: true}
 }
 
 // observed is a stream that nothing is refused on.
 type observed struct {
 	grpc.ServerStream
-	guard   *Guard
-	session *access.Session
-	rule    *auth.Rule
-	first   bool // no message was received yet
+	guard     *Guard
+	ctx       context.Context
+	principal *auth.Principal
+	rule      *auth.Rule
+	first     bool // no message was received yet
 }
+
+func (o *observed) Context() context.Context { return o.ctx }
 
 // RecvMsg receives a message, whatever is in it.
 func (o *observed) RecvMsg(m any) error {
@@ -150,8 +162,8 @@ func (o *observed) RecvMsg(m any) error {
 		return nil
 	}
 	o.first = false
-	if e := wouldRefuse(o.session.Principal, o.rule, m); e != nil {
-		o.guard.observer.tell(o.Context(), o.session.Principal, o.rule.Method, e)
+	if e := wouldRefuse(o.principal, o.rule, m); e != nil {
+		o.guard.observer.tell(o.Context(), o.principal, o.rule.Method, e)
 	}
 	return nil
 }
