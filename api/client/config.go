@@ -22,6 +22,10 @@ type Config struct {
 	Token  string
 	Tokens *token.Source
 
+	// Namespace is where the topics and audiences are that calls are about. Defaults to that of the
+	// token, which is "default" unless it was made in another one.
+	Namespace string
+
 	// Credentials secure the connection that Dial makes, in another way than TLS does.
 	Credentials credentials.TransportCredentials
 

@@ -1168,7 +1168,9 @@ type ListPeerWorkersRequest struct {
 	AfterTopic  string `protobuf:"bytes,2,opt,name=after_topic,json=afterTopic,proto3" json:"after_topic,omitempty"`
 	AfterNumber int64  `protobuf:"varint,3,opt,name=after_number,json=afterNumber,proto3" json:"after_number,omitempty"`
 	// At most so many, and 1,001.
-	Most          int32 `protobuf:"varint,4,opt,name=most,proto3" json:"most,omitempty"`
+	Most int32 `protobuf:"varint,4,opt,name=most,proto3" json:"most,omitempty"`
+	// Only of topics of this namespace; of every one when empty.
+	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1229,6 +1231,13 @@ func (x *ListPeerWorkersRequest) GetMost() int32 {
 		return x.Most
 	}
 	return 0
+}
+
+func (x *ListPeerWorkersRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 type ListPeerWorkersResponse struct {
@@ -1702,13 +1711,14 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x10due_from_unix_ms\x18\b \x01(\x03R\rdueFromUnixMs\x12)\n" +
 	"\x11due_until_unix_ms\x18\t \x01(\x03R\x0edueUntilUnixMs\x12\x10\n" +
 	"\x03due\x18\n" +
-	" \x03(\x03R\x03due\"\x86\x01\n" +
+	" \x03(\x03R\x03due\"\xa4\x01\n" +
 	"\x16ListPeerWorkersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1f\n" +
 	"\vafter_topic\x18\x02 \x01(\tR\n" +
 	"afterTopic\x12!\n" +
 	"\fafter_number\x18\x03 \x01(\x03R\vafterNumber\x12\x12\n" +
-	"\x04most\x18\x04 \x01(\x05R\x04most\"G\n" +
+	"\x04most\x18\x04 \x01(\x05R\x04most\x12\x1c\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\"G\n" +
 	"\x17ListPeerWorkersResponse\x12,\n" +
 	"\aworkers\x18\x01 \x03(\v2\x12.ddq.v1.PeerWorkerR\aworkers\"L\n" +
 	"\n" +

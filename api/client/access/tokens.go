@@ -15,7 +15,7 @@ import (
 type Grant struct {
 	// Verbs are enqueue, work, read, payload, operate, admin and audit.
 	Verbs []string `json:"verbs"`
-	// Namespace is default, or * for every one and the nodes.
+	// Namespace is the name of one, or * for every one and the nodes. Empty: that of the call.
 	Namespace string `json:"namespace"`
 	// Topics is the name of a topic, the beginning of names followed by *, or * for all.
 	Topics string `json:"topics"`

@@ -25,6 +25,9 @@ func (s *section) createToken(ctx context.Context, form url.Values) (frame.View,
 		if err != nil {
 			return frame.View{}, status.Error(codes.InvalidArgument, err.Error())
 		}
+		if grant.Namespace != auth.All {
+			grant.Namespace = "" // that of the visitor
+		}
 		create.Grants = append(create.Grants, &ddqv1.Grant{Verbs: grant.Verbs.Names(), Namespace: grant.Namespace, Topics: string(grant.Topics)})
 	}
 	days, err := frame.Number(form, "days")

@@ -144,13 +144,13 @@ Only the owner of the file can read it.`,
 }
 
 // parseGrant splits verbs and topics; the server knows which there are. Of roles, root and
-// auditor are for every namespace.
+// auditor are for every namespace, others for that of the call.
 func parseGrant(text string) access.Grant {
 	names, topics, given := strings.Cut(text, ":")
 	if !given {
 		topics = "*"
 	}
-	g := access.Grant{Verbs: strings.Split(names, ","), Namespace: "default", Topics: topics}
+	g := access.Grant{Verbs: strings.Split(names, ","), Topics: topics}
 	if slices.Contains(g.Verbs, "root") || slices.Contains(g.Verbs, "auditor") {
 		g.Namespace = "*"
 	}

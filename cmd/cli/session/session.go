@@ -25,6 +25,7 @@ type Session struct {
 	Timeout time.Duration // of one call
 	TLS     TLS
 	token   string // file of a token
+	space   string // namespace
 	keyring string // file of keys for payloads
 }
 
@@ -34,6 +35,7 @@ func (c *Session) Flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.Output, "output", "o", terminal.FormatTable, "form of results on stdout: table, or json with one object a line; errors on stderr are in json, too")
 	node.DurationVar(fs, &c.Timeout, "timeout", 10*time.Second, "how long one call to the server may take; how long task wait waits is --for")
 	c.TLS.flags(fs)
+	fs.StringVar(&c.space, "namespace", "", "namespace of the topics and audiences that are meant (default that of the token)")
 	fs.StringVar(&c.token, "token-file", "", "file of the token that says who calls, read again when it changes; DDQ_TOKEN is the token itself")
 }
 
@@ -72,7 +74,7 @@ func (c *Session) Connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := client.Config{TLS: secure, Timeout: c.Timeout, MaxElapsed: noRepeats, Codec: codec}
+	cfg := client.Config{TLS: secure, Namespace: c.space, Timeout: c.Timeout, MaxElapsed: noRepeats, Codec: codec}
 	if err := c.whoCalls(&cfg); err != nil {
 		return nil, err
 	}

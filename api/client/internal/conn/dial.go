@@ -23,6 +23,7 @@ type Config struct {
 	TLS         *tls.Config
 	Token       string
 	Tokens      *token.Source
+	Namespace   string
 	Credentials credentials.TransportCredentials
 	Options     []grpc.DialOption
 }
@@ -38,6 +39,9 @@ func Dial(addr string, cfg Config) (*grpc.ClientConn, error) {
 		cfg.Options = append([]grpc.DialOption{own}, cfg.Options...)
 	case cfg.Tokens != nil:
 		cfg.Options = append(cfg.Tokens.DialOptions(!onlyLocal(addr)), cfg.Options...)
+	}
+	if cfg.Namespace != "" {
+		cfg.Options = append([]grpc.DialOption{InNamespace(cfg.Namespace)}, cfg.Options...)
 	}
 	if !strings.Contains(addr, ",") {
 		return grpc.NewClient(addr, cfg.options(serviceConfig)...)

@@ -457,6 +457,15 @@ class ClaimSubject(TypedDict, total=False):
     value: str
 
 
+class ConfigureNamespaceRequest(TypedDict, total=False):
+    # Those that are set; 0 takes one away.
+    quotas: Quotas
+
+
+class ConfigureNamespaceResponse(TypedDict, total=False):
+    namespace: Namespace
+
+
 class ConfigureTopicRequest(TypedDict, total=False):
     # Change nothing unless the topic has this version: ABORTED, VERSION_MISMATCH.
     # A number of 64 bits, as text.
@@ -487,6 +496,15 @@ class CountTasksResponse(TypedDict, total=False):
 
 class CreateAudienceResponse(TypedDict, total=False):
     audience: Audience
+
+
+class CreateNamespaceRequest(TypedDict, total=False):
+    name: str
+    quotas: Quotas
+
+
+class CreateNamespaceResponse(TypedDict, total=False):
+    namespace: Namespace
 
 
 class CreateTokenRequest(TypedDict, total=False):
@@ -556,6 +574,9 @@ class DeleteDeadLettersResponse(TypedDict, total=False):
     deleted: str
     # Of ids: those that are no dead letters.
     not_found: List[str]
+
+
+DeleteNamespaceResponse = Dict[str, object]
 
 
 class DeleteRecipientsRequest(TypedDict, total=False):
@@ -886,6 +907,10 @@ class GetCalendarResponse(TypedDict, total=False):
     calendar: Calendar
 
 
+class GetNamespaceResponse(TypedDict, total=False):
+    namespace: Namespace
+
+
 class GetOperationResponse(TypedDict, total=False):
     operation: Operation
 
@@ -941,7 +966,7 @@ class GetWorkflowResponse(TypedDict, total=False):
 
 # Grant is what may be done to topics.
 class Grant(TypedDict, total=False):
-    # A namespace, or * for every one and the nodes. Defaults to default.
+    # A namespace, or * for every one and the nodes. Defaults to that of the call.
     namespace: str
     # The name of a topic, the beginning of names followed by *, or * for all.
     topics: str
@@ -1093,6 +1118,10 @@ class ListDeadLettersResponse(TypedDict, total=False):
     tasks: List[Task]
 
 
+class ListNamespacesResponse(TypedDict, total=False):
+    namespaces: List[Namespace]
+
+
 class ListNodesResponse(TypedDict, total=False):
     # By name.
     nodes: List[Node]
@@ -1194,6 +1223,17 @@ class NackResponse(TypedDict, total=False):
     execute_time: str
     # RETRYING, SCHEDULED or DEAD.
     state: TaskState
+
+
+# Namespace is a part of the server for one tenant: its topics and audiences have names of their own.
+class Namespace(TypedDict, total=False):
+    # Of the server.
+    # RFC 3339.
+    create_time: str
+    created_by: str
+    # [a-z0-9][a-z0-9-]{0,62}
+    name: str
+    quotas: Quotas
 
 
 class Node(TypedDict, total=False):
@@ -1644,6 +1684,22 @@ QuietPolicy = Literal[
     "QUIET_POLICY_SKIP",
     "QUIET_POLICY_IGNORE",
 ]
+
+
+# Quotas bound what a namespace has and does, over all nodes. What is over one is refused with
+# RESOURCE_EXHAUSTED; settling never is.
+class Quotas(TypedDict, total=False):
+    # A number of 64 bits, as text.
+    enqueue_burst: str
+    # Tasks that may be enqueued in a second; and at once, after a rest: as many as in a second when
+    # unset. 0: no bound.
+    enqueue_per_second: int
+    # Bytes of the payload of one task. 0: as its topic says.
+    # A number of 64 bits, as text.
+    max_payload_bytes: str
+    # Tasks that wait or are ready, in all of its topics. 0: no bound.
+    # A number of 64 bits, as text.
+    max_pending: str
 
 
 RateKind = Literal[

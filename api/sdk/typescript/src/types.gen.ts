@@ -517,6 +517,15 @@ export interface ClaimSubject {
   value?: string;
 }
 
+export interface ConfigureNamespaceRequest {
+  /** Those that are set; 0 takes one away. */
+  quotas?: Quotas;
+}
+
+export interface ConfigureNamespaceResponse {
+  namespace?: Namespace;
+}
+
 export interface ConfigureTopicRequest {
   /**
    * Change nothing unless the topic has this version: ABORTED, VERSION_MISMATCH.
@@ -553,6 +562,15 @@ export interface CountTasksResponse {
 
 export interface CreateAudienceResponse {
   audience?: Audience;
+}
+
+export interface CreateNamespaceRequest {
+  name?: string;
+  quotas?: Quotas;
+}
+
+export interface CreateNamespaceResponse {
+  namespace?: Namespace;
 }
 
 export interface CreateTokenRequest {
@@ -624,6 +642,8 @@ export interface DeleteDeadLettersResponse {
   /** Of ids: those that are no dead letters. */
   not_found?: string[];
 }
+
+export type DeleteNamespaceResponse = Record<string, unknown>;
 
 export interface DeleteRecipientsRequest {
   ids?: string[];
@@ -1011,6 +1031,10 @@ export interface GetCalendarResponse {
   calendar?: Calendar;
 }
 
+export interface GetNamespaceResponse {
+  namespace?: Namespace;
+}
+
 export interface GetOperationResponse {
   operation?: Operation;
 }
@@ -1070,7 +1094,7 @@ export interface GetWorkflowResponse {
 
 /** Grant is what may be done to topics. */
 export interface Grant {
-  /** A namespace, or * for every one and the nodes. Defaults to default. */
+  /** A namespace, or * for every one and the nodes. Defaults to that of the call. */
   namespace?: string;
   /** The name of a topic, the beginning of names followed by *, or * for all. */
   topics?: string;
@@ -1235,6 +1259,10 @@ export interface ListDeadLettersResponse {
   tasks?: Task[];
 }
 
+export interface ListNamespacesResponse {
+  namespaces?: Namespace[];
+}
+
 export interface ListNodesResponse {
   /** By name. */
   nodes?: Node[];
@@ -1338,6 +1366,19 @@ export interface NackResponse {
   execute_time?: string;
   /** RETRYING, SCHEDULED or DEAD. */
   state?: TaskState;
+}
+
+/** Namespace is a part of the server for one tenant: its topics and audiences have names of their own. */
+export interface Namespace {
+  /**
+   * Of the server.
+   * RFC 3339.
+   */
+  create_time?: string;
+  created_by?: string;
+  /** [a-z0-9][a-z0-9-]{0,62} */
+  name?: string;
+  quotas?: Quotas;
 }
 
 export interface Node {
@@ -1816,6 +1857,30 @@ export type QuietPolicy =
   | "QUIET_POLICY_DEFER"
   | "QUIET_POLICY_SKIP"
   | "QUIET_POLICY_IGNORE";
+
+/**
+ * Quotas bound what a namespace has and does, over all nodes. What is over one is refused with
+ * RESOURCE_EXHAUSTED; settling never is.
+ */
+export interface Quotas {
+  /** A number of 64 bits, as text. */
+  enqueue_burst?: string;
+  /**
+   * Tasks that may be enqueued in a second; and at once, after a rest: as many as in a second when
+   * unset. 0: no bound.
+   */
+  enqueue_per_second?: number;
+  /**
+   * Bytes of the payload of one task. 0: as its topic says.
+   * A number of 64 bits, as text.
+   */
+  max_payload_bytes?: string;
+  /**
+   * Tasks that wait or are ready, in all of its topics. 0: no bound.
+   * A number of 64 bits, as text.
+   */
+  max_pending?: string;
+}
 
 export type RateKind =
   | "RATE_KIND_UNSPECIFIED"

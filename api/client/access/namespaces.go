@@ -1,0 +1,95 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client/internal/call"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Namespace is a part of a server for one tenant.
+type Namespace struct {
+	Name      string    `json:"name"`
+	Quotas    Quotas    `json:"quotas"`
+	Created   time.Time `json:"created,omitzero"` // of the server
+	CreatedBy string    `json:"created_by,omitempty"`
+}
+
+// Quotas bound what a namespace has and does, over all nodes. What is over one is refused with
+// CodeResourceExhausted; settling never is. 0 is no bound.
+type Quotas struct {
+	EnqueuePerSecond float64 `json:"enqueue_per_second,omitempty"` // tasks
+	EnqueueBurst     int64   `json:"enqueue_burst,omitempty"`      // tasks at once, after a rest; 0: as many as in a second
+	MaxPending       int64   `json:"max_pending,omitempty"`        // tasks that wait or are ready
+	MaxPayloadBytes  int64   `json:"max_payload_bytes,omitempty"`  // of one task
+}
+
+// QuotaChange changes the quotas that are not nil; 0 takes one away.
+type QuotaChange struct {
+	EnqueuePerSecond *float64
+	EnqueueBurst     *int64
+	MaxPending       *int64
+	MaxPayloadBytes  *int64
+}
+
+func (c *QuotaChange) to() *ddqv1.Quotas {
+	return &ddqv1.Quotas{
+		EnqueuePerSecond: c.EnqueuePerSecond, EnqueueBurst: c.EnqueueBurst, MaxPending: c.MaxPending,
+		MaxPayloadBytes: c.MaxPayloadBytes,
+	}
+}
+
+// CreateNamespace makes a namespace.
+func (c *Access) CreateNamespace(ctx context.Context, name string, quotas QuotaChange) (Namespace, error) {
+	r, err := call.Answer(ctx, c.do, call.Once, c.access.CreateNamespace, &ddqv1.CreateNamespaceRequest{Name: name, Quotas: quotas.to()})
+	if err != nil {
+		return Namespace{}, err
+	}
+	return namespaceOf(r.Namespace), nil
+}
+
+// GetNamespace returns a namespace.
+func (c *Access) GetNamespace(ctx context.Context, name string) (Namespace, error) {
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.GetNamespace, &ddqv1.GetNamespaceRequest{Name: name})
+	if err != nil {
+		return Namespace{}, err
+	}
+	return namespaceOf(r.Namespace), nil
+}
+
+// ListNamespaces returns all, by name.
+func (c *Access) ListNamespaces(ctx context.Context) ([]Namespace, error) {
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.ListNamespaces, &ddqv1.ListNamespacesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return call.List(r.Namespaces, namespaceOf), nil
+}
+
+// ConfigureNamespace changes the quotas of a namespace.
+func (c *Access) ConfigureNamespace(ctx context.Context, name string, change QuotaChange) (Namespace, error) {
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.ConfigureNamespace, &ddqv1.ConfigureNamespaceRequest{Name: name, Quotas: change.to()})
+	if err != nil {
+		return Namespace{}, err
+	}
+	return namespaceOf(r.Namespace), nil
+}
+
+// DeleteNamespace deletes a namespace without topics and audiences.
+func (c *Access) DeleteNamespace(ctx context.Context, name string) error {
+	_, err := call.Answer(ctx, c.do, call.Once, c.access.DeleteNamespace, &ddqv1.DeleteNamespaceRequest{Name: name})
+	return err
+}
+
+func namespaceOf(n *ddqv1.Namespace) Namespace {
+	q := n.GetQuotas()
+	return Namespace{
+		Name: n.GetName(), Created: wire.Time(n.GetCreateTime()), CreatedBy: n.GetCreatedBy(),
+		Quotas: Quotas{
+			EnqueuePerSecond: q.GetEnqueuePerSecond(), EnqueueBurst: q.GetEnqueueBurst(), MaxPending: q.GetMaxPending(),
+			MaxPayloadBytes: q.GetMaxPayloadBytes(),
+		},
+	}
+}
