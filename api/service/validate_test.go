@@ -17,24 +17,25 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-var topicRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+var topicRule = regexp.MustCompile(`^([a-z0-9][a-z0-9-]{0,62}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // The rule is the documented one, and what it allows is safe in a key's hash tag,
-// in a path and in a URL.
+// in a path and in a URL, but for the slash behind a namespace.
 func FuzzTopicName(f *testing.F) {
-	for _, name := range []string{"mail", "a", "0.-_", "", ".", "..", "-a", "a/b", "a}b", "a\x00", "mäil", strings.Repeat("x", 128), strings.Repeat("x", 129), "a\n"} {
+	for _, name := range []string{"mail", "a", "0.-_", "", ".", "..", "-a", "a/b", "a}b", "a\x00", "mäil", strings.Repeat("x", 128), strings.Repeat("x", 129), "a\n", "default/a", "A/b", "a//b", "a/b/c", "/a", "a/"} {
 		f.Add(name)
 	}
-	f.Fuzz(func(t *testing.T, name string) {
-		err := actors.CheckTopicName("topic", name)
-		if allowed := topicRule.MatchString(name) && !strings.HasSuffix(name, "\n"); allowed != (err == nil) {
-			t.Fatalf("%q: %v", name, err)
+	f.Fuzz(func(t *testing.T, full string) {
+		err := actors.CheckTopicName("topic", full)
+		if allowed := topicRule.MatchString(full) && !strings.HasSuffix(full, "\n") && !strings.HasPrefix(full, "default/"); allowed != (err == nil) {
+			t.Fatalf("%q: %v", full, err)
 		}
 		if err != nil {
 			return
 		}
+		_, name := store.SplitName(full)
 		if strings.ContainsAny(name, "{}:/") || filepath.Base(name) != name || url.PathEscape(name) != name {
-			t.Errorf("%q is allowed", name)
+			t.Errorf("%q is allowed", full)
 		}
 	})
 }

@@ -16,6 +16,7 @@ func neighbours() []store.Shard {
 	return []store.Shard{
 		{Topic: "a", N: 1}, {Topic: "a", N: 11}, {Topic: "a", N: 111}, {Topic: "a", N: 0}, {Topic: "a", N: 10},
 		{Topic: "a1", N: 1}, {Topic: "a.b", N: 1}, {Topic: "a.1", N: 1}, {Topic: "a-1", N: 1}, {Topic: "A", N: 1}, {Topic: "a.b.c", N: 1}, {Topic: "aa", N: 1},
+		{Topic: "a/1", N: 1}, {Topic: "a/a", N: 1}, {Topic: "aa/1", N: 1}, {Topic: "a/1", N: 11}, // of namespaces
 	}
 }
 
