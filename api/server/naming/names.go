@@ -100,7 +100,9 @@ func (n *Names) Request(namespace string, request any) {
 
 func (ns in) enqueues(tasks []*ddqv1.EnqueueRequest) {
 	for _, t := range tasks {
-		t.Topic = ns.full(t.Topic)
+		if ns != store.DefaultNamespace || strings.IndexByte(t.Topic, '/') >= 0 {
+			t.Topic = ns.full(t.Topic)
+		}
 	}
 }
 
@@ -143,8 +145,39 @@ func (n *Names) Answer(namespace string, answer any) any {
 		m = proto.Clone(m)
 	}
 	ns := in(namespace)
+	if r, is := m.(*ddqv1.SubscribeResponse); is { // of which there are many
+		ns.deliveries(r)
+		return r
+	}
 	p.apply(m.ProtoReflect(), &edit{name: ns.own, token: ns.writeToken, text: ns.quote})
 	return m
+}
+
+// deliveries is Answer for a stream of deliveries.
+func (ns in) deliveries(r *ddqv1.SubscribeResponse) {
+	for _, d := range r.Deliveries {
+		ns.task(d.Task)
+	}
+	for _, s := range r.Settled {
+		for _, result := range s.Results {
+			if result.Error != nil {
+				result.Error.Message = ns.quote(result.Error.Message)
+			}
+		}
+	}
+}
+
+func (ns in) task(t *ddqv1.Task) {
+	if t == nil {
+		return
+	}
+	t.Topic = ns.own(t.Topic)
+	if t.Step != nil {
+		t.Step.WorkflowTopic = ns.own(t.Step.WorkflowTopic)
+	}
+	if t.Cause != nil {
+		t.Cause.Topic = ns.own(t.Cause.Topic)
+	}
 }
 
 // Error returns an error with the names that callers know.

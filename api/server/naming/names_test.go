@@ -86,6 +86,17 @@ func TestMessagesEditedByHandAreAsByPlan(t *testing.T) {
 			t.Errorf("%T: by hand\n%v\nby plan\n%v", m, m, planned)
 		}
 	}
+	for _, text := range []string{"acme/x", "zebra/x", "x"} {
+		m, planned, ns := new(ddqv1.SubscribeResponse), new(ddqv1.SubscribeResponse), in("acme")
+		fill(m.ProtoReflect(), text, 6)
+		fill(planned.ProtoReflect(), text, 6)
+		p := names.plans[m.ProtoReflect().Descriptor().FullName()]
+		p.apply(planned.ProtoReflect(), &edit{name: ns.own, token: ns.writeToken, text: ns.quote})
+		names.Answer("acme", m)
+		if !proto.Equal(m, planned) {
+			t.Errorf("%s: by hand\n%v\nby plan\n%v", text, m, planned)
+		}
+	}
 }
 
 func TestAnswersHaveTheNamesOfRequests(t *testing.T) {
