@@ -33,7 +33,7 @@ func written(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit")
 	l := open(t, path)
-	ctx := auth.With(t.Context(), &auth.Principal{Kind: auth.KindToken, Name: "ops", ID: "4rT0mZQkxw"})
+	ctx := auth.With(t.Context(), &auth.Principal{Kind: auth.KindToken, Name: "ops", ID: "4rT0mZQkxw", Namespace: "acme"})
 	c := &Call{Method: "/ddq.v1.AdminService/DeleteTopic", Request: &ddqv1.DeleteTopicRequest{Name: "mail"}}
 	asked, err := l.Asked(ctx, c)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestWhatIsWrittenDown(t *testing.T) {
 	if !slices.Equal(events, []string{Started, Asked, Answered, Refused}) {
 		t.Fatal(events)
 	}
-	if r := all[1]; r.Caller != "token:ops" || r.Token != "4rT0mZQkxw" || r.Node != "a" || string(r.Request) != `{"name":"mail"}` || r.Time.IsZero() {
+	if r := all[1]; r.Caller != "token:ops" || r.Namespace != "acme" || r.Token != "4rT0mZQkxw" || r.Node != "a" || string(r.Request) != `{"name":"mail"}` || r.Time.IsZero() {
 		t.Errorf("%+v", r)
 	}
 	if r := all[2]; r.Call != all[1].Seq || r.Code != "OK" || r.Request != nil {

@@ -33,6 +33,9 @@ func (c *Call) record(ctx context.Context, event string) *Record {
 	}
 	if p := auth.From(ctx); p != nil {
 		r.Caller, r.Token = p.Kind.String()+":"+p.Name, p.ID
+		if p.Namespace != auth.DefaultNamespace {
+			r.Namespace = p.Namespace
+		}
 	}
 	if m, ok := c.Request.(proto.Message); ok {
 		r.Request = textOf(m)

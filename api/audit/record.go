@@ -20,14 +20,17 @@ const (
 
 // Record is one line. Times are of the node's clock.
 type Record struct {
-	Seq     int64           `json:"seq"` // from 1
-	Time    time.Time       `json:"time"`
-	Node    string          `json:"node"`
-	Event   string          `json:"event"`
-	Call    int64           `json:"call,omitempty"`   // Answered: the Seq of what was asked
-	Caller  string          `json:"caller,omitempty"` // kind and name, such as token:mailer
-	Token   string          `json:"token,omitempty"`  // its id
-	Address string          `json:"address,omitempty"`
+	Seq     int64     `json:"seq"` // from 1
+	Time    time.Time `json:"time"`
+	Node    string    `json:"node"`
+	Event   string    `json:"event"`
+	Call    int64     `json:"call,omitempty"`   // Answered: the Seq of what was asked
+	Caller  string    `json:"caller,omitempty"` // kind and name, such as token:mailer
+	Token   string    `json:"token,omitempty"`  // its id
+	Address string    `json:"address,omitempty"`
+
+	Namespace string `json:"namespace,omitempty"` // of the call; none: the default one
+
 	Method  string          `json:"method,omitempty"`
 	Request json.RawMessage `json:"request,omitempty"` // without payloads; cut where it is long
 	Code    string          `json:"code,omitempty"`    // OK, or why not
