@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/port"
@@ -155,51 +156,87 @@ func TestNodeIdentitiesThatCannotWork(t *testing.T) {
 	}
 }
 
-// A fleet without a gossip key: what its nodes say to each other they say by their certificates.
-func TestAFleetKnowsItsNodesByTheirCertificates(t *testing.T) {
-	dir, db := makeCerts(t), redistest.Start(t).URL()
+// startPair starts two nodes of a fleet, and returns the port of the first. more are further arguments of each.
+func startPair(t *testing.T, more func(name string) []string) (port string) {
+	t.Helper()
+	db := redistest.Start(t).URL()
 	var ports, gossip [2]string
 	for i := range ports {
 		ports[i], gossip[i] = claimed(t), claimed(t)
 	}
 	for i := range ports {
 		name := fmt.Sprint("n", i)
-		issue(t, dir, name, "spiffe://prod/ddq/"+name, "127.0.0.1")
-		n, err := Start(t.Context(), configOf(t, secured(dir, name, "--store", db, "--allow-volatile", "--http-addr", "off", "--auth", "token", "--node-name", name,
-			"--grpc-addr", ports[i], "--gossip-addr", gossip[i], "--join", strings.Join(gossip[:], ","), "--node-identity", "spiffe://prod/ddq/")...), slog.New(slog.DiscardHandler))
+		args := append(more(name), "--store", db, "--allow-volatile", "--http-addr", "off", "--node-name", name,
+			"--grpc-addr", ports[i], "--gossip-addr", gossip[i], "--join", strings.Join(gossip[:], ","))
+		n, err := Start(t.Context(), configOf(t, args...), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = n.Stop() })
 	}
+	return ports[0]
+}
+
+// A fleet without a gossip key: what its nodes say to each other they say by their certificates.
+func TestAFleetKnowsItsNodesByTheirCertificates(t *testing.T) {
+	dir := makeCerts(t)
+	addr := startPair(t, func(name string) []string {
+		issue(t, dir, name, "spiffe://prod/ddq/"+name, "127.0.0.1")
+		return secured(dir, name, "--auth", "token", "--node-identity", "spiffe://prod/ddq/")
+	})
 	root, err := os.ReadFile(dir + "/root")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Dial(ports[0], client.Config{TLS: &tls.Config{RootCAs: rootsOf(t, dir)}, Token: strings.TrimSpace(string(root))})
+	workInNamespaces(t, addr, client.Config{TLS: &tls.Config{RootCAs: rootsOf(t, dir)}, Token: strings.TrimSpace(string(root))})
+}
+
+// Nodes that ask nobody know each other by their addresses.
+func TestNamespacesInAFleetThatAsksNobody(t *testing.T) {
+	workInNamespaces(t, startPair(t, func(string) []string { return nil }), client.Config{})
+}
+
+// workInNamespaces works in two namespaces at one node of two, each of which owns shards of the topic of each.
+func workInNamespaces(t *testing.T, addr string, config client.Config) {
+	t.Helper()
+	for _, namespace := range []string{"", "acme"} {
+		if config.Namespace = namespace; namespace != "" {
+			c := dialTo(t, addr, client.Config{TLS: config.TLS, Token: config.Token})
+			if _, err := c.CreateNamespace(t.Context(), namespace, access.QuotaChange{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := dialTo(t, addr, config)
+		const topic, shards = "mail", 8
+		if _, err := c.CreateTopic(t.Context(), topic, client.Policy{Shards: new(shards)}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "both nodes to be active and to answer each other", func() bool {
+			nodes, err := c.Nodes(t.Context())
+			return err == nil && len(nodes) == 2 && !slices.ContainsFunc(nodes, func(n client.Node) bool { return n.Load == nil || n.State != client.NodeActive })
+		})
+		workAtOneNode(t, c, topic)
+		owners := map[string]bool{}
+		for s, err := range c.Shards(t.Context(), topic) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			owners[s.Owner] = true
+		}
+		if !owners["n0"] || !owners["n1"] {
+			t.Errorf("shards in %q belong to %v, want some at each node", namespace, owners)
+		}
+	}
+}
+
+func dialTo(t *testing.T, addr string, config client.Config) *client.Client {
+	t.Helper()
+	c, err := client.Dial(addr, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	const topic, shards = "mail", 8
-	if _, err := c.CreateTopic(t.Context(), topic, client.Policy{Shards: new(shards)}); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "both nodes to be active and to answer each other", func() bool {
-		nodes, err := c.Nodes(t.Context())
-		return err == nil && len(nodes) == 2 && !slices.ContainsFunc(nodes, func(n client.Node) bool { return n.Load == nil || n.State != client.NodeActive })
-	})
-	workAtOneNode(t, c, topic)
-	owners := map[string]bool{}
-	for s, err := range c.Shards(t.Context(), topic) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		owners[s.Owner] = true
-	}
-	if !owners["n0"] || !owners["n1"] {
-		t.Errorf("shards belong to %v, want some at each node", owners)
-	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // workAtOneNode takes tasks of all shards over one connection: those of other nodes come by way of
