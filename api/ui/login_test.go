@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -112,6 +114,54 @@ func TestALoginBeginsWithATokenAndEndsWithIt(t *testing.T) {
 	r.want(http.StatusUnauthorized, http.MethodGet, "/ui/", nil, cookie)
 	r.want(http.StatusUnauthorized, http.MethodGet, "/ui/", nil, &http.Cookie{Name: "ddq", Value: secret}) // a token is no key
 	r.want(http.StatusOK, http.MethodGet, "/ui/settings", nil, r.login(root))
+}
+
+// TestAFormThatCameTooLateIsKept until its sender has logged in, and sent by them once more.
+func TestAFormThatCameTooLateIsKept(t *testing.T) {
+	r, root := startAsking(t)
+	r.enqueue(client.Task{Topic: "mail", ID: "a", Delay: time.Hour, Payload: []byte("one")})
+	cookie := r.login(root)
+	form := url.Values{"topic": {"mail"}, "id": {"a"}, "payload": {"two\r\n<b>"}, "max_retries": {"3"}, "priority": {"4"}}
+	r.want(http.StatusSeeOther, http.MethodPost, "/ui/logout", nil, cookie)
+
+	ask := func(text, action string) url.Values {
+		t.Helper()
+		page, err := html.Parse(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.check(action, page)
+		for _, n := range elements(page) {
+			if n.Data == "form" && attr(n, "action") == action {
+				return fields(n)
+			}
+		}
+		t.Fatalf("no form for %s:\n%s", action, text)
+		return nil
+	}
+	login := ask(r.want(http.StatusUnauthorized, http.MethodPost, "/ui/task/edit", form, cookie), "/ui/login")
+	login.Set("token", "ddq_wrong")
+	login = ask(r.want(http.StatusUnauthorized, http.MethodPost, "/ui/login", login, nil), "/ui/login")
+	login.Set("token", root)
+	reply, text := r.send(http.MethodPost, "/ui/login", login, nil)
+	if len(reply.Cookies()) != 1 || string(r.find("mail", "a").Payload) != "one" {
+		t.Fatalf("%s\n%s", reply.Status, text)
+	}
+	r.want(http.StatusSeeOther, http.MethodPost, "/ui/task/edit", ask(text, "/ui/task/edit"), reply.Cookies()[0])
+	if got := r.find("mail", "a"); string(got.Payload) != "two\n<b>" || got.Priority != 4 {
+		t.Errorf("%v", got)
+	}
+
+	form.Set("payload", strings.Repeat("x", 65<<10))
+	if text := r.want(http.StatusUnauthorized, http.MethodPost, "/ui/task/edit", form, nil); strings.Contains(text, `name="form"`) || !strings.Contains(text, "Nothing was done") {
+		t.Error("a form that is too large is kept")
+	}
+	for _, path := range []string{"https://example.com/", "/metrics", "/ui/x?y=z", "//example.com"} {
+		reply, _ := r.send(http.MethodPost, "/ui/login", url.Values{"token": {root}, "path": {path}, "form": {"a=b"}}, nil)
+		if to := reply.Header.Get("Location"); reply.StatusCode != http.StatusSeeOther || to != "/ui/" {
+			t.Errorf("a form for %q is kept: %s, %s", path, reply.Status, to)
+		}
+	}
 }
 
 func TestALoginLeadsNowhereElse(t *testing.T) {

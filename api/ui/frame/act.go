@@ -1,7 +1,9 @@
 package frame
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,6 +23,11 @@ const (
 // Action does what a form asks for, and returns the page that is shown next with the notice of what
 // was done.
 type Action func(ctx context.Context, form url.Values) (page, did string, err error)
+
+// Question is the error of an action that did nothing and asks once more, with a page.
+type Question struct{ View }
+
+func (q *Question) Error() string { return "asked once more: " + q.Title }
 
 // notices say what was done.
 var notices = map[string]string{
@@ -45,6 +52,7 @@ var notices = map[string]string{
 	"retried":     "The steps that failed are made once more.",
 	"skipped":     "The step is over.",
 	"revoked":     "The token does not count any more.",
+	"first":       "This list has no such page. This is its first one.",
 }
 
 // act answers a form that was sent. The answer leads to a page, so that sending it again by going
@@ -59,7 +67,12 @@ func (f *Frame) act(do Action) http.Handler {
 			return
 		}
 		page, did, err := do(ctx, r.PostForm)
-		if err != nil {
+		var question *Question
+		switch {
+		case errors.As(err, &question):
+			f.write(w, r, cmp.Or(question.Code, http.StatusConflict), &question.View)
+			return
+		case err != nil:
 			f.fail(w, r, err)
 			return
 		}

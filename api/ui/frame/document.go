@@ -50,7 +50,7 @@ func header(v *View) g.Node {
 // failure is what is on a page that could not be made.
 func failure(why string) g.Node {
 	return g.Group{
-		h.P(h.Class("warning"), h.Role("alert"), g.Text(why)),
+		Alert(why),
 		h.P(Anchor("All topics", "")),
 	}
 }

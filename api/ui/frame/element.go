@@ -20,6 +20,9 @@ func Quiet(text string) g.Node { return h.Span(h.Class("quiet"), g.Text(text)) }
 // Warning is what a visitor ought to know.
 func Warning(text string) g.Node { return h.P(h.Class("warning"), h.Role("note"), g.Text(text)) }
 
+// Alert is why something was not done.
+func Alert(text string) g.Node { return h.P(h.Class("warning"), h.Role("alert"), g.Text(text)) }
+
 // Fold is what is seen after a click on its summary.
 func Fold(summary string, inside ...g.Node) g.Node {
 	return h.Details(h.Summary(g.Text(summary)), g.Group(inside))

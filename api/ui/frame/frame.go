@@ -2,13 +2,16 @@ package frame
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -25,6 +28,9 @@ const PageSize = 100
 
 // patience is how long a page waits for the server.
 const patience = 3 * time.Second
+
+// maxQuestion bounds a form that is answered with a page.
+const maxQuestion = 64 << 10
 
 //go:embed static
 var files embed.FS
@@ -66,6 +72,7 @@ func (f *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeH
 type View struct {
 	Title  string
 	Page   string // of the pages in the menu, which one it is
+	Code   int    // of the answer; 0: it is what was asked for
 	Live   bool   // it is fetched anew while it is looked at
 	Notice string // of what was just done; set by the frame
 	Who    *Visitor
@@ -77,7 +84,11 @@ func (f *Frame) page(make Maker) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
 		v, err := make(ctx, r.URL.Query())
-		if err != nil {
+		switch {
+		case badCursor(err) && r.URL.Query().Has("page"):
+			http.Redirect(w, r, firstPage(r.URL), http.StatusSeeOther)
+			return
+		case err != nil:
 			f.fail(w, r, err)
 			return
 		}
@@ -86,12 +97,28 @@ func (f *Frame) page(make Maker) http.Handler {
 	})
 }
 
+// badCursor reports whether a list has no page of this token: it is of another list, or none.
+func badCursor(err error) bool {
+	return slices.ContainsFunc(status.Convert(err).Details(), func(d any) bool {
+		info, ok := d.(*errdetails.ErrorInfo)
+		return ok && info.GetReason() == "BAD_CURSOR"
+	})
+}
+
+// firstPage is the address of the first page of a list, with the notice that this is not what was asked for.
+func firstPage(page *url.URL) string {
+	q := page.Query()
+	q.Del("page")
+	q.Set("did", "first")
+	return page.Path + "?" + q.Encode()
+}
+
 // answer is a page that a form is answered with: no address leads to it.
 func (f *Frame) answer(make Maker) http.Handler {
 	return f.within(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
-		r.Body = http.MaxBytesReader(w, r.Body, maxLoginForm)
+		r.Body = http.MaxBytesReader(w, r.Body, maxQuestion)
 		if err := r.ParseForm(); err != nil {
 			f.fail(w, r, status.Error(codes.InvalidArgument, "the form cannot be read"))
 			return
@@ -101,7 +128,7 @@ func (f *Frame) answer(make Maker) http.Handler {
 			f.fail(w, r, err)
 			return
 		}
-		f.write(w, r, http.StatusOK, &v)
+		f.write(w, r, cmp.Or(v.Code, http.StatusOK), &v)
 	})
 }
 

@@ -31,8 +31,9 @@ const (
 	cookieTLS   = "__Host-ddq"
 	cookiePlain = "ddq"
 
-	// maxLoginForm bounds what somebody sends who is not known.
-	maxLoginForm = 4 << 10
+	// maxLoginForm bounds what somebody sends who is not known: a token, and a form that was kept, of
+	// which each byte may be encoded once more.
+	maxLoginForm = 4<<10 + 3*maxKept
 )
 
 func cookieFor(r *http.Request, value string) *http.Cookie {
@@ -54,13 +55,14 @@ func keyOf(r *http.Request) string {
 // loginForm is the page of somebody who is not known.
 type loginForm struct {
 	Next  string // where they wanted to go
+	Kept  kept   // what they wanted to do
 	Error string
 }
 
 func (l loginForm) body() g.Node {
 	return g.Group{
-		g.If(l.Error != "", h.P(h.Class("warning"), h.Role("alert"), g.Text(l.Error))),
-		Post("login", h.Class("column"), Hidden("next", l.Next),
+		g.If(l.Error != "", Alert(l.Error)),
+		Post("login", h.Class("column"), Hidden("next", l.Next), l.Kept.hidden(),
 			h.Label(g.Attr("hidden"), g.Text("Name "), h.Input(h.Name("user"), h.Value("token"), h.AutoComplete("username"))),
 			Input("Token", h.Type("password"), h.Name("token"), h.Required(), h.AutoComplete("current-password"), g.Attr("spellcheck", "false"), h.MaxLength("200")),
 			Button("Log in")),
@@ -81,6 +83,9 @@ func (f *Frame) strange(w http.ResponseWriter, r *http.Request, err error) {
 		form.Next = r.URL.RequestURI()
 	} else {
 		form.Error = "Nothing was done: the login has ended."
+		if form.Kept = keep(w, r); form.Kept.path != "" {
+			form.Error += " What you sent is kept until you have logged in."
+		}
 	}
 	f.askWho(w, r, http.StatusUnauthorized, form)
 }
@@ -112,6 +117,7 @@ func (f *Frame) login(w http.ResponseWriter, r *http.Request) {
 		from = r.RemoteAddr
 	}
 	form := loginForm{Next: ownPath(r.PostFormValue("next"))}
+	form.Kept = keptOf(r.PostForm)
 	if !f.refused.allow(from, time.Now()) {
 		form.Error = "Too many wrong tokens came from this address. Wait a minute."
 		f.askWho(w, r, http.StatusTooManyRequests, form)
@@ -134,6 +140,10 @@ func (f *Frame) login(w http.ResponseWriter, r *http.Request) {
 	c := cookieFor(r, key)
 	c.Expires = expires
 	http.SetCookie(w, c)
+	if form.Kept.path != "" {
+		f.write(w, r, http.StatusOK, &View{Title: "Logged in", Body: form.Kept.body()})
+		return
+	}
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 

@@ -3,14 +3,11 @@ package tasks
 import (
 	"context"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
@@ -58,29 +55,6 @@ func (s *section) rescheduleTask(ctx context.Context, form url.Values) (string, 
 		_, err = s.queue.RescheduleTask(ctx, &ddqv1.RescheduleTaskRequest{
 			Topic: f.topic, Id: f.id, IfVersion: f.version, When: &ddqv1.RescheduleTaskRequest_Delay{Delay: durationpb.New(delay)},
 		})
-		return err
-	})
-}
-
-// editTask changes what its form has: the payload where it was shown as text, and numbers.
-func (s *section) editTask(ctx context.Context, form url.Values) (string, string, error) {
-	return onTask(form, "edited", func(f *taskForm) error {
-		r := &ddqv1.UpdateTaskRequest{Topic: f.topic, Id: f.id, IfVersion: f.version, UpdateMask: new(fieldmaskpb.FieldMask)}
-		if form.Has("payload") {
-			r.Payload = []byte(strings.ReplaceAll(form.Get("payload"), "\r\n", "\n"))
-			r.UpdateMask.Paths = append(r.UpdateMask.Paths, "payload")
-		}
-		retries, err := strconv.ParseInt(form.Get("max_retries"), 10, 32)
-		if err != nil {
-			return status.Error(codes.InvalidArgument, "retries are a whole number")
-		}
-		priority, err := strconv.ParseInt(form.Get("priority"), 10, 32)
-		if err != nil {
-			return status.Error(codes.InvalidArgument, "a priority is a whole number")
-		}
-		r.MaxRetries, r.Priority = new(int32(retries)), int32(priority)
-		r.UpdateMask.Paths = append(r.UpdateMask.Paths, "max_retries", "priority")
-		_, err = s.queue.UpdateTask(ctx, r)
 		return err
 	})
 }

@@ -111,12 +111,9 @@ func (p *deadPage) row(t *ddqv1.Task) g.Node {
 	)
 }
 
-// all are forms for what the filter matches, also on other pages.
+// all leads to what can be done to all that the filter matches, also on other pages.
 func (p *deadPage) all() g.Node {
-	which := g.Group{frame.Hidden(p.pairs()...), frame.Hidden("which", "all")}
-	return frame.Fold("All that the filter matches, on every page", h.Class("act"),
-		frame.Post("dead/requeue", which, frame.Button("Requeue all of them")),
-		frame.Post("dead/delete", h.Class("column"), which, frame.Sure("To delete all of them, type the name of the topic"), frame.Danger("Delete all of them")))
+	return frame.Post("dead/count", frame.Hidden(p.pairs()...), frame.Button("All that the filter matches, on every page", h.Class("plain")))
 }
 
 // chosen are the dead letters that a form is about: those that were ticked, or with "all" those
@@ -144,6 +141,11 @@ func (s *section) requeueDead(ctx context.Context, form url.Values) (string, str
 	if err != nil {
 		return "", "", err
 	}
+	if filter != nil {
+		if err := s.agreed(ctx, form); err != nil {
+			return "", "", err
+		}
+	}
 	_, err = s.admin.RequeueDeadLetters(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids, Filter: filter})
 	return deadPath(form), "requeued", err
 }
@@ -155,6 +157,9 @@ func (s *section) deleteDead(ctx context.Context, form url.Values) (string, stri
 	}
 	if filter != nil {
 		if err := frame.Typed(form, topic); err != nil {
+			return "", "", err
+		}
+		if err := s.agreed(ctx, form); err != nil {
 			return "", "", err
 		}
 	}

@@ -22,6 +22,7 @@ func New(conn grpc.ClientConnInterface) frame.Section {
 			"task":  s.task,
 			"dead":  s.dead,
 		},
+		Answers: map[string]frame.Maker{"dead/count": s.countDead},
 		Actions: map[string]frame.Action{
 			"task/promote":    s.promoteTask,
 			"task/reschedule": s.rescheduleTask,

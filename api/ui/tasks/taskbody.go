@@ -54,21 +54,11 @@ func (p *taskPage) acts() g.Node {
 			p.form("task/promote", frame.Button("Run now")),
 			frame.Fold("Reschedule", p.form("task/reschedule", h.Class("filter"),
 				frame.Input("Due in", h.Name("delay"), h.Required(), h.Value("15m"), g.Attr("size", "8"), h.MaxLength("40"), h.AutoComplete("off")), frame.Button("Reschedule"))),
-			frame.Fold("Edit", p.edit()),
+			frame.Fold("Edit", newEdit(p).form()),
 			frame.Fold("Delete", p.form("task/delete", frame.Danger("Delete the task"))),
 		}
 	}
 	return h.Div(h.Class("acts"), all, g.If(p.May.Operate && p.dead(), p.form("task/requeue", frame.Button("Retry"))))
-}
-
-func (p *taskPage) edit() g.Node {
-	return p.form("task/edit", h.Class("column"),
-		g.Iff(p.text(), func() g.Node {
-			return h.Label(g.Text("Payload "), frame.TextArea("payload", "8", string(p.GetPayload())))
-		}),
-		frame.Input("Retries", h.Name("max_retries"), h.Type("number"), h.Min("0"), h.Max("1000"), h.Required(), h.Value(fmt.Sprint(p.GetMaxRetries()))),
-		frame.Input("Priority", h.Name("priority"), h.Type("number"), h.Required(), h.Value(fmt.Sprint(p.GetPriority()))),
-		frame.Button("Save"))
 }
 
 func (p *taskPage) moment(m moment) g.Node {

@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/ui/frame"
@@ -27,26 +26,6 @@ func onTopic(form url.Values, did string, do func(name string) error) (string, s
 func (s *section) createTopic(ctx context.Context, form url.Values) (string, string, error) {
 	return onTopic(form, "created", func(name string) error {
 		_, err := s.admin.CreateTopic(ctx, &ddqv1.CreateTopicRequest{Name: name})
-		return err
-	})
-}
-
-func (s *section) configureTopic(ctx context.Context, form url.Values) (string, string, error) {
-	return onTopic(form, "configured", func(name string) error {
-		version, err := frame.Number(form, "version")
-		if err != nil {
-			return err
-		}
-		policy := new(ddqv1.TopicPolicy)
-		if err := protojson.Unmarshal([]byte(form.Get("policy")), policy); err != nil {
-			return status.Error(codes.InvalidArgument, "nothing was changed: the policy cannot be read: "+err.Error())
-		}
-		policy.Shards = nil // a reshard changes it
-		r := &ddqv1.ConfigureTopicRequest{Name: name, Policy: policy}
-		if version > 0 {
-			r.IfVersion = &version
-		}
-		_, err = s.admin.ConfigureTopic(ctx, r)
 		return err
 	})
 }

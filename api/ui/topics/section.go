@@ -22,6 +22,7 @@ func New(conn grpc.ClientConnInterface) frame.Section {
 			"{$}":   s.overview,
 			"topic": s.topic,
 		},
+		Answers: map[string]frame.Maker{"topic/policy": s.reviewPolicy},
 		Actions: map[string]frame.Action{
 			"topic/create":    s.createTopic,
 			"topic/configure": s.configureTopic,

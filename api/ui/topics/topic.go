@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -47,7 +46,7 @@ func (s *section) topic(ctx context.Context, query url.Values) (frame.View, erro
 	if p.Hour, err = s.due(ctx, name, "Due in the next hour, by minute", now.Truncate(time.Minute), time.Minute, 60); err != nil {
 		return frame.View{}, err
 	}
-	p.Policy = protojson.MarshalOptions{Multiline: true, Indent: "  ", UseProtoNames: true}.Format(about.GetTopic().GetPolicy())
+	p.Policy = policyText(about.GetTopic().GetPolicy())
 	return frame.View{Title: "Topic " + frame.Cut(name), Page: "overview", Live: true, Body: p.body()}, nil
 }
 
@@ -62,8 +61,7 @@ func (p *topicPage) body() g.Node {
 		g.If(p.May.Operate, p.acts()),
 		h.H2(g.Text("Policy "), frame.Quiet(fmt.Sprint("version ", t.GetVersion()))),
 		h.Pre(g.Text(p.Policy)),
-		g.If(p.May.Operate, frame.Fold("Change the policy", h.Class("act"), frame.Post("topic/configure", h.Class("column"),
-			frame.Hidden("name", t.GetName(), "version", fmt.Sprint(t.GetVersion())), p.policy(), frame.Button("Change it")))),
+		g.If(p.May.Operate, frame.Fold("Change the policy", h.Class("act"), (&policyEdit{topic: t, saw: p.Policy, wants: p.Policy}).form())),
 		g.If(p.May.Admin, frame.Fold("Purge or delete", h.Class("act"), p.purge(), p.remove())),
 	}
 }
@@ -133,13 +131,6 @@ func (p *topicPage) acts() g.Node {
 			frame.Input("Full speed after", h.Name("ramp"), h.Value("0s"), g.Attr("size", "5"), h.MaxLength("20"), h.AutoComplete("off")), frame.Button("Resume"))),
 		g.If(!t.GetDeliveryPaused(), frame.Post("topic/pause", name, delivery, g.If(t.GetEnqueuePaused(), enqueue), frame.Button("Pause delivery", h.Class("plain")))),
 		g.If(!t.GetEnqueuePaused(), frame.Post("topic/pause", name, enqueue, g.If(t.GetDeliveryPaused(), delivery), frame.Button("Take no tasks", h.Class("plain")))),
-	)
-}
-
-func (p *topicPage) policy() g.Node {
-	return h.Label(
-		g.Text("As JSON; what is left out stays as it is, and shards are changed with "), h.Code(g.Text("ddq topic reshard")), g.Text(" "),
-		frame.TextArea("policy", "16", p.Policy),
 	)
 }
 

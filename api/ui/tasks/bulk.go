@@ -1,0 +1,126 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+const (
+	// countPage and mostCounted bound what a count of what a filter matches reads.
+	countPage   = 1000
+	mostCounted = 10_000
+	// grownBy is by how much, in percent, what a filter matches may grow between the count and the
+	// action: beyond that it is counted and asked for once more.
+	grownBy = 10
+)
+
+// bulk are all dead letters that a filter matches, on every page.
+type bulk struct {
+	topic, reason, err string
+	count              int64
+	more               bool   // there are more than were counted
+	refused            string // why nothing was done; empty: it was not tried
+}
+
+// count counts them by reading them; very many of a whole topic as the store does.
+func (s *section) count(ctx context.Context, form url.Values) (*bulk, error) {
+	topic, err := frame.Required(form, "topic")
+	if err != nil {
+		return nil, err
+	}
+	filter, err := deadFilter(form)
+	if err != nil {
+		return nil, err
+	}
+	b := &bulk{topic: topic, reason: form.Get("reason"), err: form.Get("error")}
+	if b.reason == "" && b.err == "" {
+		all, err := s.queue.CountTasks(ctx, &ddqv1.CountTasksRequest{Topic: topic})
+		if b.count = all.GetDead(); err != nil || b.count > mostCounted {
+			return b, err
+		}
+		b.count = 0
+	}
+	r := &ddqv1.ListDeadLettersRequest{Topic: topic, Filter: filter, PageSize: countPage}
+	for b.count < mostCounted {
+		list, err := s.admin.ListDeadLetters(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		b.count, r.PageToken = b.count+int64(len(list.GetTasks())), list.GetNextPageToken()
+		if r.PageToken == "" {
+			return b, nil
+		}
+	}
+	b.more = true
+	return b, nil
+}
+
+// countDead asks whether all of them are meant.
+func (s *section) countDead(ctx context.Context, form url.Values) (frame.View, error) {
+	b, err := s.count(ctx, form)
+	if err != nil {
+		return frame.View{}, err
+	}
+	return b.view(), nil
+}
+
+// agreed returns a question unless what a form is about is about as much as the visitor was told.
+func (s *section) agreed(ctx context.Context, form url.Values) error {
+	told, err := frame.Number(form, "count")
+	if err != nil {
+		return err
+	}
+	b, err := s.count(ctx, form)
+	if err != nil {
+		return err
+	}
+	if b.count*100 <= told*(100+grownBy) {
+		return nil
+	}
+	b.refused = fmt.Sprintf("Nothing was done: the filter matched %s when they were counted.", frame.CountText(told))
+	return &frame.Question{View: b.view()}
+}
+
+func (b *bulk) view() frame.View {
+	return frame.View{Title: "All that the filter matches", Page: "overview", Body: b.body()}
+}
+
+func (b *bulk) pairs() []string {
+	return []string{"topic", b.topic, "reason", b.reason, "error", b.err}
+}
+
+func (b *bulk) body() g.Node {
+	return g.Group{
+		h.P(frame.Anchor("Dead letters of "+frame.Cut(b.topic), "dead", b.pairs()...)),
+		g.If(b.refused != "", frame.Alert(b.refused)),
+		h.P(g.Text(b.text())),
+		frame.Facts(frame.Fact("topic", g.Text(frame.Cut(b.topic))), frame.FactIf("reason", b.reason), frame.FactIf("error contains", b.err)),
+		g.If(b.count > 0, b.forms()),
+	}
+}
+
+// text says how many there are.
+func (b *bulk) text() string {
+	switch {
+	case b.more:
+		return "More than " + frame.CountText(b.count) + " dead letters are matched."
+	case b.count == 1:
+		return "One dead letter is matched."
+	}
+	return frame.CountText(b.count) + " dead letters are matched."
+}
+
+func (b *bulk) forms() g.Node {
+	which := g.Group{frame.Hidden(b.pairs()...), frame.Hidden("which", "all", "count", fmt.Sprint(b.count))}
+	return g.Group{
+		frame.Post("dead/requeue", which, frame.Button("Requeue all of them")),
+		frame.Post("dead/delete", h.Class("column"), which, frame.Sure("To delete all of them, type the name of the topic"), frame.Danger("Delete all of them")),
+	}
+}
