@@ -4,6 +4,7 @@
 //
 //	browser ─ key in a cookie ─▶ frame: who is it? ─▶ page or action of a section ─▶ channel of the server
 //
-// Pages are made on the server and can be read and used without a script; the one that there is
-// fetches a page anew while it is looked at. A form is a POST that answers with the page to see next.
+// Pages are made on the server and can be read and used without a script. The one that there is keeps
+// a page up to date while it is looked at, and leads to what is on it by keys. A form is a POST that
+// answers with the page to see next.
 package ui

@@ -53,7 +53,9 @@ func newOps(cfg *Config, n *Node, s *server.Server, g *gate, log *slog.Logger, r
 		}
 	}
 	if cfg.servesUI() {
-		port.ServePages(ui.New(s.Channel(), s.Logins(), log))
+		pages := ui.New(s.Channel(), s.Logins(), log)
+		port.ServePages(pages)
+		o.http.RegisterOnShutdown(pages.Close)
 	}
 	return o, nil
 }

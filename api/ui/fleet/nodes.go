@@ -73,6 +73,6 @@ func acts(n *ddqv1.Node) g.Node {
 	}
 	return g.Group{
 		frame.Anchor("Plan", "shards", "drain", n.GetName()), g.Text(" "),
-		frame.Fold("Drain", frame.Post("node/drain", name, frame.Danger("Drain it", h.Aria("label", "Drain "+frame.Cut(n.GetName()))))),
+		frame.Fold("Drain", frame.Post("node/drain", name, frame.Danger("Drain it", h.Aria("label", "Drain it: "+frame.Cut(n.GetName()))))),
 	}
 }

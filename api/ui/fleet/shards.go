@@ -110,5 +110,5 @@ func (p *shardsPage) row(s *ddqv1.Shard) g.Node {
 func release(s *ddqv1.Shard) g.Node {
 	n := fmt.Sprint(s.GetShard())
 	return frame.Fold("Release", frame.Post("shard/release", frame.Hidden("topic", s.GetTopic(), "shard", n),
-		frame.Danger("Release it", h.Aria("label", "Release "+frame.Cut(s.GetTopic())+" "+n))))
+		frame.Danger("Release it", h.Aria("label", "Release it: "+frame.Cut(s.GetTopic())+" "+n))))
 }

@@ -6,13 +6,13 @@ import (
 )
 
 // menu are the pages that every page leads to.
-var menu = []struct{ page, path, name string }{
-	{"overview", "", "Topics"},
-	{"schedules", "schedules", "Schedules"},
-	{"workflows", "workflows", "Workflows"},
-	{"workers", "workers", "Workers"},
-	{"nodes", "nodes", "Nodes"},
-	{"settings", "settings", "Settings"},
+var menu = []struct{ page, path, name, keys string }{
+	{"overview", "", "Topics", "go gt"},
+	{"schedules", "schedules", "Schedules", "gs"},
+	{"workflows", "workflows", "Workflows", "gf"},
+	{"workers", "workers", "Workers", "gw"},
+	{"nodes", "nodes", "Nodes", "gn"},
+	{"settings", "settings", "Settings", ""},
 }
 
 // document is a whole page: what all of them have in common, around the body.
@@ -30,7 +30,7 @@ func document(v *View) g.Node {
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#main"), g.Text("Skip to content")),
 			header(v),
-			h.Main(h.ID("main"), h.TabIndex("-1"), g.If(v.Live, g.Attr("data-live")), h.H1(g.Text(v.Title)), v.Body),
+			h.Main(h.ID("main"), h.TabIndex("-1"), g.If(v.stream != "", h.Data("live", v.stream)), h.H1(g.Text(v.Title)), v.main()),
 			h.Footer(h.P(h.ID("stale"), h.Role("status"))),
 		),
 	))
@@ -39,7 +39,7 @@ func document(v *View) g.Node {
 func header(v *View) g.Node {
 	nav := g.Group{h.Aria("label", "Pages"), h.A(h.Class("brand"), h.Href(Prefix), g.Text("ddq"))}
 	for _, m := range menu {
-		nav = append(nav, h.A(h.Href(Prefix+m.path), g.If(v.Page == m.page, h.Aria("current", "page")), g.Text(m.name)))
+		nav = append(nav, h.A(h.Href(Prefix+m.path), g.If(v.Page == m.page, h.Aria("current", "page")), g.If(m.keys != "", Key(m.keys)), g.Text(m.name)))
 	}
 	if v.Who.LoggedIn {
 		nav = append(nav, Post("logout", Quiet(Cut(v.Who.Name)), g.Text(" "), Button("Log out", h.Class("plain"))))

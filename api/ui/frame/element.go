@@ -31,7 +31,40 @@ func Fold(summary string, inside ...g.Node) g.Node {
 // Time says how far a time is away from now, and exactly when it is to those who point at it. Nil is
 // no time, of which nothing is said.
 func Time(t *timestamppb.Timestamp, now time.Time) g.Node {
-	return h.Time(h.Title(InstantText(t)), g.Text(AwayText(t, now)))
+	if t == nil {
+		return h.Time()
+	}
+	return h.Time(dateTime(t), h.Title(InstantText(t)), g.Text(AwayText(t, now)))
+}
+
+// Exact is a time to the millisecond; nil is none.
+func Exact(t *timestamppb.Timestamp) g.Node {
+	if t == nil {
+		return nil
+	}
+	return h.Time(dateTime(t), g.Attr("data-exact"), g.Text(InstantText(t)))
+}
+
+// dateTime is a time as the script reads it.
+func dateTime(t *timestamppb.Timestamp) g.Node {
+	return h.DateTime(t.AsTime().Format("2006-01-02T15:04:05.000Z07:00"))
+}
+
+// Key makes what it is an attribute of the place that keys lead to, such as e for edit; with several
+// of them a blank between two.
+func Key(keys string) g.Node { return h.Data("key", keys) }
+
+// OfTopic leads to a topic, its tasks and its dead letters, from a page about something of it.
+func OfTopic(topic string) g.Node {
+	to := func(text, page, field, key string) g.Node {
+		return h.A(h.Href(Link(page, field, topic)), Key(key), g.Text(text))
+	}
+	return g.Group{to("Topic "+Cut(topic), "topic", "name", "gt"), g.Text(" · "), to("its tasks", "tasks", "topic", "gk"), g.Text(" · "), to("its dead letters", "dead", "topic", "gd")}
+}
+
+// Verbatim is text as it is, of a name. Its box is scrolled when the text is long, by keyboard, too.
+func Verbatim(name, text string) g.Node {
+	return h.Pre(h.TabIndex("0"), h.Role("group"), h.Aria("label", name), g.Text(text))
 }
 
 // Figures are the most important facts of a page.

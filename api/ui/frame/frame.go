@@ -41,12 +41,17 @@ type Frame struct {
 	logins  Logins
 	refused *attempts
 	mux     *http.ServeMux
+	pages   map[string]Maker // by their paths under Prefix
+	lives   *lives
 	log     *slog.Logger
 }
 
 // New returns the pages of sections, whose visitors the server at the other end of conn knows.
 func New(conn grpc.ClientConnInterface, logins Logins, log *slog.Logger, sections ...Section) *Frame {
-	f := &Frame{access: ddqv1.NewAccessServiceClient(conn), logins: logins, refused: newAttempts(), mux: http.NewServeMux(), log: log}
+	f := &Frame{
+		access: ddqv1.NewAccessServiceClient(conn), logins: logins, refused: newAttempts(), mux: http.NewServeMux(),
+		pages: make(map[string]Maker), lives: newLives(), log: log,
+	}
 	for _, s := range sections {
 		f.open(s)
 	}
@@ -60,10 +65,14 @@ func (f *Frame) own() {
 	f.mux.HandleFunc("GET "+Prefix+"login", f.loginPage)
 	f.mux.HandleFunc("POST "+Prefix+"login", f.login)
 	f.mux.HandleFunc("POST "+Prefix+"logout", f.logout)
+	f.mux.Handle("GET "+Prefix+"live", f.within(f.live))
 	f.mux.Handle("GET "+Prefix, f.page(func(context.Context, url.Values) (View, error) {
 		return View{}, status.Error(codes.NotFound, "there is no such page")
 	}))
 }
+
+// Close ends what keeps pages up to date: no server can shut down before.
+func (f *Frame) Close() { f.lives.close() }
 
 // ServeHTTP answers a request under Prefix.
 func (f *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
@@ -73,10 +82,12 @@ type View struct {
 	Title  string
 	Page   string // of the pages in the menu, which one it is
 	Code   int    // of the answer; 0: it is what was asked for
-	Live   bool   // it is fetched anew while it is looked at
+	Live   bool   // it is kept up to date while it is looked at; its Body is a group of parts
 	Notice string // of what was just done; set by the frame
 	Who    *Visitor
 	Body   g.Node
+
+	stream string // address of what keeps it up to date; set by the frame
 }
 
 func (f *Frame) page(make Maker) http.Handler {
@@ -93,6 +104,9 @@ func (f *Frame) page(make Maker) http.Handler {
 			return
 		}
 		v.Notice = notices[r.URL.Query().Get("did")]
+		if v.Live {
+			v.stream = streamOf(r.URL)
+		}
 		f.write(w, r, http.StatusOK, &v)
 	})
 }

@@ -3,6 +3,7 @@ package frame
 import (
 	"context"
 	"net/url"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -24,6 +25,7 @@ type Maker func(ctx context.Context, query url.Values) (View, error)
 // open serves a section.
 func (f *Frame) open(s Section) {
 	for path, make := range s.Pages {
+		f.pages[strings.TrimSuffix(path, "{$}")] = make
 		f.mux.Handle("GET "+Prefix+path, f.page(make))
 	}
 	for path, make := range s.Answers {

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/ddq-io/ddq/api/auth"
@@ -38,6 +39,9 @@ func (v *Visitor) On(topic string) May {
 	allow := func(verb auth.Verbs) bool { return v.grants.Allow(verb, v.namespace, topic) }
 	return May{allow(auth.Enqueue), allow(auth.Operate), allow(auth.Admin)}
 }
+
+// rights are what the visitor may see and do, as text: who has the same sees the same.
+func (v *Visitor) rights() string { return fmt.Sprint(v.namespace, v.grants) }
 
 // Fleet reports whether the visitor may move what nodes own.
 func (v *Visitor) Fleet() bool { return v.grants.AllowFleet(auth.Admin) }

@@ -14,7 +14,7 @@ import (
 func (p *schedulePage) body() g.Node {
 	s := p.GetSchedule()
 	return g.Group{
-		h.P(frame.Anchor("Topic "+frame.Cut(s.GetTopic()), "topic", "name", s.GetTopic()), g.Text(" · "), frame.Anchor("its schedules", "schedules", "topic", s.GetTopic())),
+		h.P(frame.OfTopic(s.GetTopic()), g.Text(" · "), frame.Anchor("its schedules", "schedules", "topic", s.GetTopic())),
 		p.figures(),
 		g.If(s.GetNote() != "", h.P(h.Class("quiet"), g.Text(frame.Cut(s.GetNote())))),
 		g.If(p.May.Operate, p.acts()),
@@ -47,9 +47,9 @@ func (p *schedulePage) form(path string, inside ...g.Node) g.Node {
 }
 
 func (p *schedulePage) acts() g.Node {
-	pause := p.form("schedule/pause", frame.Button("Pause", h.Class("plain")))
+	pause := p.form("schedule/pause", frame.Button("Pause", h.Class("plain"), frame.Key("p")))
 	if p.GetStatus().GetState() == ddqv1.ScheduleState_SCHEDULE_STATE_PAUSED {
-		pause = p.form("schedule/resume", frame.Button("Resume"))
+		pause = p.form("schedule/resume", frame.Button("Resume", frame.Key("p")))
 	}
 	return h.Div(h.Class("acts"),
 		p.form("schedule/trigger", frame.Hidden("request", fmt.Sprint("ui-", p.Now.UnixMilli())), frame.Button("Run now")),

@@ -46,6 +46,7 @@ func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error
 func (p *settingsPage) body() g.Node {
 	return g.Group{
 		h.H2(g.Text("You")), p.you(),
+		h.H2(g.Text("This browser")), browser(),
 		h.H2(g.Text("Server")), p.server(),
 		g.If(p.May, g.Group{h.H2(g.Text("Tokens")), p.tokens(), create()}),
 	}
@@ -58,7 +59,7 @@ func (p *settingsPage) you() g.Node {
 		frame.Fact("in a second", g.Text(boundsText(p.Me))),
 	}
 	if until := p.Me.GetExpireTime(); until != nil {
-		facts = append(facts, frame.Fact("until", g.Text(frame.InstantText(until)+", "+frame.AwayText(until, p.Now))))
+		facts = append(facts, frame.Fact("until", frame.Exact(until), g.Text(", "+frame.AwayText(until, p.Now))))
 	}
 	return frame.Facts(facts)
 }
@@ -99,8 +100,20 @@ func (p *settingsPage) row(t *ddqv1.Token) g.Node {
 		frame.Cells(expires),
 		h.Td(h.Class("acts"),
 			g.If(t.GetSuccessor() == "", frame.Post("tokens/rotate", id, frame.Button("Rotate", h.Class("plain"), h.Aria("label", "Rotate "+known)))),
-			frame.Fold("Revoke", frame.Post("tokens/revoke", id, frame.Danger("Revoke it", h.Aria("label", "Revoke "+known))))),
+			frame.Fold("Revoke", frame.Post("tokens/revoke", id, frame.Danger("Revoke it", h.Aria("label", "Revoke it: "+known))))),
 	)
+}
+
+// browser is how pages are in this browser. The script keeps it there.
+func browser() g.Node {
+	box := func(name, usual, text string) g.Node {
+		return h.P(h.Label(h.Class("tick"), h.Input(h.Type("checkbox"), h.Disabled(), h.Data("setting", name), h.Data("usual", usual), g.If(usual == "on", h.Checked())), g.Text(text)))
+	}
+	return g.Group{
+		box("keys", "on", "Keys: ? shows what each of them does"),
+		box("local", "off", "Exact times in the zone of this browser, not in UTC"),
+		h.P(h.Class("quiet"), g.Text("These are kept in the browser, until you log out.")),
+	}
 }
 
 // create is a form that makes a token.

@@ -70,7 +70,7 @@ func (s *section) dead(ctx context.Context, query url.Values) (frame.View, error
 
 func (p *deadPage) body() g.Node {
 	return g.Group{
-		h.P(frame.Anchor("Topic "+frame.Cut(p.Topic), "topic", "name", p.Topic)),
+		h.P(frame.OfTopic(p.Topic)),
 		frame.Filter("dead", frame.Hidden("topic", p.Topic), frame.Choice("Reason", "reason", "any", reasons, p.Reason),
 			frame.Input("Error contains", h.Name("error"), h.Value(p.Error), h.MaxLength("256"), frame.AsTyped())),
 		p.list(),
@@ -92,7 +92,7 @@ func (p *deadPage) list() g.Node {
 		frame.Post("dead/requeue", h.Class("list"), frame.Hidden(p.pairs()...),
 			frame.Table("Dead letters", "", heads, g.Map(p.Tasks, p.row)),
 			g.If(p.May.Operate, h.P(h.Class("acts"),
-				frame.Button("Requeue those that are ticked", h.Name("which"), h.Value("ticked")),
+				frame.Button("Requeue those that are ticked", frame.Key("r"), h.Name("which"), h.Value("ticked")),
 				frame.Danger("Delete those that are ticked", h.Name("which"), h.Value("ticked"), h.FormAction(frame.Link("dead/delete")))))),
 		g.If(p.May.Operate, p.all()),
 		frame.More(p.Next, "dead", p.pairs()...),

@@ -46,7 +46,7 @@ func valueOf(b []byte) g.Node {
 	case text.Text == "":
 		return nil
 	case cut:
-		return g.Group{h.Pre(g.Text(text.Text)), frame.Quiet("the beginning")}
+		return g.Group{frame.Verbatim("Value", text.Text), frame.Quiet("the beginning")}
 	}
-	return h.Pre(g.Text(text.Text))
+	return frame.Verbatim("Value", text.Text)
 }

@@ -11,7 +11,7 @@ import (
 
 func (p *taskPage) body() g.Node {
 	return g.Group{
-		h.P(frame.Anchor("Topic "+frame.Cut(p.GetTopic()), "topic", "name", p.GetTopic())),
+		h.P(frame.OfTopic(p.GetTopic())),
 		p.figures(),
 		p.acts(),
 		h.H2(g.Text("Timeline")),
@@ -54,23 +54,23 @@ func (p *taskPage) acts() g.Node {
 			p.form("task/promote", frame.Button("Run now")),
 			frame.Fold("Reschedule", p.form("task/reschedule", h.Class("filter"),
 				frame.Input("Due in", h.Name("delay"), h.Required(), h.Value("15m"), g.Attr("size", "8"), h.MaxLength("40"), h.AutoComplete("off")), frame.Button("Reschedule"))),
-			frame.Fold("Edit", newEdit(p).form()),
+			frame.Fold("Edit", frame.Key("e"), newEdit(p).form()),
 			frame.Fold("Delete", p.form("task/delete", frame.Danger("Delete the task"))),
 		}
 	}
-	return h.Div(h.Class("acts"), all, g.If(p.May.Operate && p.dead(), p.form("task/requeue", frame.Button("Retry"))))
+	return h.Div(h.Class("acts"), all, g.If(p.May.Operate && p.dead(), p.form("task/requeue", frame.Button("Retry", frame.Key("r")))))
 }
 
 func (p *taskPage) moment(m moment) g.Node {
-	when := frame.InstantText(m.At)
+	var when g.Node
 	if m.At != nil {
-		when += ", " + frame.AwayText(m.At, p.Now)
+		when = g.Group{frame.Exact(m.At), g.Text(", " + frame.AwayText(m.At, p.Now))}
 	}
 	return h.Li(g.If(m.Ahead, h.Class("ahead")),
 		h.Strong(g.Text(m.What)),
 		g.If(m.Late != 0, g.Group{g.Text(" "), h.Span(g.Text(frame.SpanText(m.Late.Milliseconds()) + " late"))}),
 		g.If(m.Who != "", g.Group{g.Text(" "), h.Span(g.Text(frame.Cut(m.Who)))}),
-		h.Time(h.Class("quiet"), g.Text(when)),
+		h.Span(h.Class("quiet when"), when),
 		g.If(m.Error != "", h.Span(h.Class("bad"), g.Text(frame.Cut(m.Error)))),
 	)
 }
@@ -83,7 +83,7 @@ func (p *taskPage) payload() g.Node {
 	case p.Payload.Cut:
 		about += ", the beginning"
 	}
-	return g.Group{h.H2(g.Text("Payload "), frame.Quiet(about)), g.If(p.Payload.Text != "", h.Pre(g.Text(p.Payload.Text)))}
+	return g.Group{h.H2(g.Text("Payload "), frame.Quiet(about)), g.If(p.Payload.Text != "", frame.Verbatim("Payload", p.Payload.Text))}
 }
 
 func (p *taskPage) result() g.Node {
@@ -92,7 +92,7 @@ func (p *taskPage) result() g.Node {
 	}
 	return g.Group{
 		h.H2(g.Text("Result "), frame.Quiet(fmt.Sprintf("%d bytes, %s", p.Result.Size, p.Result.Form))),
-		h.Pre(g.Text(p.Result.Text)),
+		frame.Verbatim("Result", p.Result.Text),
 	}
 }
 
@@ -109,7 +109,7 @@ func (p *taskPage) facts() g.Node {
 		frame.FactIf("idempotency key", p.GetIdempotencyKey()),
 		frame.FactIf("schedule", p.GetSchedule()),
 		frame.FactIf("recipient", p.GetRecipient()),
-		frame.FactIf("expires", frame.InstantText(p.GetExpireTime())),
+		g.If(p.GetExpireTime() != nil, frame.Fact("expires", frame.Exact(p.GetExpireTime()))),
 		frame.Fact("version", g.Text(fmt.Sprint(p.GetVersion()))),
 	)
 }

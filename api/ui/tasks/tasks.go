@@ -59,7 +59,7 @@ func (p *tasksPage) body() g.Node {
 	return g.Group{
 		frame.Filter("tasks", frame.Hidden("topic", p.Topic), frame.Choice("State", "state", "alive", states, p.State),
 			frame.Input("Id begins with", h.Name("id"), h.Value(p.ID), h.MaxLength("128"), frame.AsTyped())),
-		h.P(frame.Anchor("Topic "+frame.Cut(p.Topic), "topic", "name", p.Topic)),
+		h.P(frame.OfTopic(p.Topic)),
 		p.table(),
 	}
 }
@@ -77,11 +77,10 @@ func (p *tasksPage) table() g.Node {
 }
 
 func (p *tasksPage) row(t *ddqv1.Task) g.Node {
-	due := t.GetExecuteTime()
 	return h.Tr(
 		frame.RowHead(frame.Anchor(frame.Cut(t.GetId()), "task", "topic", p.Topic, "id", t.GetId())),
 		frame.Cells(frame.StateText(t.GetState())),
-		h.Td(h.Time(h.DateTime(frame.InstantText(due)), h.Title(frame.InstantText(due)), g.Text(frame.AwayText(due, p.Now)))),
+		h.Td(frame.Time(t.GetExecuteTime(), p.Now)),
 		frame.Digits(t.GetRetryCount()),
 		frame.Cells(frame.Cut(t.GetLastError())),
 	)

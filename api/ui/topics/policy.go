@@ -113,7 +113,7 @@ func fieldText(p *ddqv1.TopicPolicy, f protoreflect.FieldDescriptor) string {
 }
 
 func (e *policyEdit) body() g.Node {
-	all := g.Group{h.P(frame.Anchor("Topic "+frame.Cut(e.topic.GetName()), "topic", "name", e.topic.GetName())), g.If(e.refused != "", frame.Alert(e.refused))}
+	all := g.Group{h.P(frame.OfTopic(e.topic.GetName())), g.If(e.refused != "", frame.Alert(e.refused))}
 	if e.patch != nil {
 		all = append(all, e.changes())
 	}

@@ -60,8 +60,8 @@ func (p *topicPage) body() g.Node {
 		p.links(),
 		g.If(p.May.Operate, p.acts()),
 		h.H2(g.Text("Policy "), frame.Quiet(fmt.Sprint("version ", t.GetVersion()))),
-		h.Pre(g.Text(p.Policy)),
-		g.If(p.May.Operate, frame.Fold("Change the policy", h.Class("act"), (&policyEdit{topic: t, saw: p.Policy, wants: p.Policy}).form())),
+		frame.Verbatim("Policy", p.Policy),
+		g.If(p.May.Operate, frame.Fold("Change the policy", h.Class("act"), frame.Key("e"), (&policyEdit{topic: t, saw: p.Policy, wants: p.Policy}).form())),
 		g.If(p.May.Admin, frame.Fold("Purge or delete", h.Class("act"), p.purge(), p.remove())),
 	}
 }
@@ -108,16 +108,9 @@ func (p *topicPage) happened() g.Node {
 }
 
 func (p *topicPage) links() g.Node {
-	var all g.Group
-	for _, to := range []string{"tasks", "dead", "schedules", "workflows", "workers", "shards"} {
-		if len(all) > 0 {
-			all = append(all, g.Text(" · "))
-		}
-		text := "Its " + to
-		if to == "dead" {
-			text = "Its dead letters"
-		}
-		all = append(all, frame.Anchor(text, to, "topic", p.GetTopic().GetName()))
+	all := g.Group{frame.OfTopic(p.GetTopic().GetName())}
+	for _, to := range []string{"schedules", "workflows", "workers", "shards"} {
+		all = append(all, g.Text(" · "), frame.Anchor("its "+to, to, "topic", p.GetTopic().GetName()))
 	}
 	return h.P(all)
 }
@@ -128,8 +121,8 @@ func (p *topicPage) acts() g.Node {
 	name, delivery, enqueue := frame.Hidden("name", t.GetName()), frame.Hidden("delivery", "1"), frame.Hidden("enqueue", "1")
 	return h.Div(h.Class("acts"),
 		g.If(t.GetDeliveryPaused() || t.GetEnqueuePaused(), frame.Post("topic/resume", h.Class("filter"), name,
-			frame.Input("Full speed after", h.Name("ramp"), h.Value("0s"), g.Attr("size", "5"), h.MaxLength("20"), h.AutoComplete("off")), frame.Button("Resume"))),
-		g.If(!t.GetDeliveryPaused(), frame.Post("topic/pause", name, delivery, g.If(t.GetEnqueuePaused(), enqueue), frame.Button("Pause delivery", h.Class("plain")))),
+			frame.Input("Full speed after", h.Name("ramp"), h.Value("0s"), g.Attr("size", "5"), h.MaxLength("20"), h.AutoComplete("off")), frame.Button("Resume", frame.Key("p")))),
+		g.If(!t.GetDeliveryPaused(), frame.Post("topic/pause", name, delivery, g.If(t.GetEnqueuePaused(), enqueue), frame.Button("Pause delivery", h.Class("plain"), frame.Key("p")))),
 		g.If(!t.GetEnqueuePaused(), frame.Post("topic/pause", name, enqueue, g.If(t.GetDeliveryPaused(), delivery), frame.Button("Take no tasks", h.Class("plain")))),
 	)
 }

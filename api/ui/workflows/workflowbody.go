@@ -13,7 +13,7 @@ import (
 
 func (p *workflowPage) body() g.Node {
 	return g.Group{
-		h.P(frame.Anchor("Topic "+frame.Cut(p.GetTopic()), "topic", "name", p.GetTopic()), g.Text(" · "), frame.Anchor("its workflows", "workflows", "topic", p.GetTopic())),
+		h.P(frame.OfTopic(p.GetTopic()), g.Text(" · "), frame.Anchor("its workflows", "workflows", "topic", p.GetTopic())),
 		p.figures(),
 		p.cause(),
 		g.If(p.GetNote() != "", h.P(h.Class("quiet"), g.Text(frame.Cut(p.GetNote())))),
@@ -57,13 +57,13 @@ func (p *workflowPage) form(path string, inside ...g.Node) g.Node {
 }
 
 func (p *workflowPage) acts() g.Node {
-	pause := p.form("workflow/pause", frame.Button("Pause", h.Class("plain")))
+	pause := p.form("workflow/pause", frame.Button("Pause", h.Class("plain"), frame.Key("p")))
 	if p.Paused {
-		pause = p.form("workflow/resume", frame.Button("Resume"))
+		pause = p.form("workflow/resume", frame.Button("Resume", frame.Key("p")))
 	}
 	return h.Div(h.Class("acts"),
 		g.If(p.May.Operate && !p.Over, pause),
-		g.If(p.May.Operate && p.GetSteps().GetFailed() != 0, p.form("workflow/retry", frame.Button("Retry what failed"))),
+		g.If(p.May.Operate && p.GetSteps().GetFailed() != 0, p.form("workflow/retry", frame.Button("Retry what failed", frame.Key("r")))),
 		g.If(p.May.Enqueue && !p.Over, frame.Fold("Cancel", p.form("workflow/cancel", frame.Danger("Cancel the workflow")))),
 	)
 }
@@ -96,7 +96,7 @@ func (p *workflowPage) row(s stepRow) g.Node {
 
 func (p *workflowPage) skip(s stepRow) g.Node {
 	return frame.Fold("Skip", p.form("workflow/skip", frame.Hidden("step", s.GetName(), "copy", fmt.Sprint(s.GetCopy())),
-		frame.Button("Skip it", h.Aria("label", "Skip "+frame.Cut(s.GetName())))))
+		frame.Button("Skip it", h.Aria("label", "Skip it: "+frame.Cut(s.GetName())))))
 }
 
 // skippable reports whether the step can be skipped.
