@@ -167,7 +167,7 @@ fmt: ## format the code
 sdks: deps ## build the packages of the TypeScript and Python SDKs into bin
 	mkdir -p bin && tools/sdks.sh bin
 
-deps: ## install what the tests need beside Go: a C compiler, redis-server, PostgreSQL, node and Python
+deps: ## install what the tests need beside Go: a C compiler, redis-server, PostgreSQL, node, Python, a browser and axe
 	tools/deps.sh tests
 
 clean: ## remove what was built

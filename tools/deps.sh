@@ -3,7 +3,7 @@
 #
 #   deps.sh tests   make, a C compiler (for the race detector), redis-server, PostgreSQL for
 #                   the outbox, and for the SDKs node with the compiler of TypeScript, and
-#                   Python with venv and pip, and a browser for the pages
+#                   Python with venv and pip, and for the pages a browser, and npm for axe
 #   deps.sh faults  ip and tc, mount, mkfs.ext4, and a C compiler
 #   deps.sh model   spin, and a C compiler
 #   deps.sh release ssh-keygen
@@ -15,6 +15,7 @@
 set -euo pipefail
 
 missing=()
+locked=() # folders with what a lock file of npm names
 
 # need COMMAND PACKAGE... notes the packages when the command is not there.
 need() {
@@ -57,6 +58,15 @@ keep_off() {
 	done
 }
 
+# install_locked installs what the lock file of a folder names, unless it is there.
+install_locked() (
+	cd "$(dirname "$0")/../$1"
+	cmp -s package-lock.json node_modules/installed.json && return
+	echo "deps.sh: installing what $1/package-lock.json names" >&2
+	npm ci --ignore-scripts --no-audit --no-fund >&2
+	cp package-lock.json node_modules/installed.json
+)
+
 for job in "$@"; do
 	case $job in
 	tests)
@@ -69,6 +79,8 @@ for job in "$@"; do
 		need python3 python3
 		python3 -c 'import ensurepip' 2>/dev/null || need ensurepip python3-venv
 		need chromium chromium fonts-dejavu-core
+		need npm npm
+		locked+=(api/ui/browser)
 		;;
 	faults)
 		need ip iproute2
@@ -106,3 +118,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	install_quietly "${missing[@]}" >&2
 	keep_off "${missing[@]}"
 fi
+
+for folder in "${locked[@]}"; do
+	install_locked "$folder"
+done

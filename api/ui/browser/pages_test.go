@@ -94,7 +94,7 @@ const layout = `(() => {
 })()`
 
 // TestPagesLookAsTheyDid at two widths, dark and light; and no page says anything on the console,
-// breaks the policy of its own headers, asks another host, or is wider than its window.
+// breaks the policy of its own headers, asks another host, is wider than its window, or keeps somebody out.
 func TestPagesLookAsTheyDid(t *testing.T) {
 	s := fixtures(t)
 	b := open(t, s.base)
@@ -115,6 +115,9 @@ func TestPagesLookAsTheyDid(t *testing.T) {
 					t.Errorf("%s does not follow the colours of the system", p.name)
 				}
 				b.contrast(p.name + " " + scheme)
+				if width > 390 || scheme == "light" { // colours do not depend on the width
+					b.accessible(fmt.Sprint(p.name, " ", width, " ", scheme))
+				}
 			}
 			compare(t, fmt.Sprintf("%s-%d.txt", p.name, width), was)
 		}

@@ -53,6 +53,8 @@ type server struct {
 	*testing.T
 	base string
 	root string // its root token; empty: nobody is asked
+	stop func() // may be called twice
+	pid  int    // of its process
 }
 
 var (
@@ -70,10 +72,11 @@ func start(t *testing.T, args ...string) *server {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
+	t.Cleanup(stop)
 	said, lines := "", bufio.NewScanner(errs)
 	for lines.Scan() {
 		said += lines.Text() + "\n"
@@ -82,7 +85,7 @@ func start(t *testing.T, args ...string) *server {
 				for lines.Scan() {
 				}
 			}()
-			return &server{T: t, base: found[1]}
+			return &server{T: t, base: found[1], stop: stop, pid: cmd.Process.Pid}
 		}
 	}
 	t.Fatalf("the server said no address:\n%s", said)
