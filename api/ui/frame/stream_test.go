@@ -155,8 +155,8 @@ func TestAStreamEndsWithThePage(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				w.fails(nil)
 				time.Sleep(2 * time.Second)
-				goesOn := w.made > 4
-				if got := end(); strings.Contains(got, "event: over") != c.over || goesOn != (name == "the store is away") {
+				got := end()
+				if goesOn := w.made > 4; strings.Contains(got, "event: over") != c.over || goesOn != (name == "the store is away") {
 					t.Errorf("made %d times:\n%s", w.made, got)
 				}
 			})
