@@ -42,7 +42,6 @@ type Runtime struct {
 	Pool        *engine.Pool
 	Bodies      *subscription.NodeBudget
 	Random      func() float64 // in [0, 1)
-	LastSub     atomic.Int64   // id of the last subscription: no two of the process have the same
 
 	Running  atomic.Bool
 	Stopping atomic.Bool // also once it has stopped

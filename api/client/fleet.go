@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/call"
+	"github.com/ddq-io/ddq/api/client/loglevel"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -134,6 +135,12 @@ func (c *Fleet) DrainNode(ctx context.Context, name string) error {
 func (c *Fleet) UndrainNode(ctx context.Context, name string) error {
 	_, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.UndrainNode, &ddqv1.UndrainNodeRequest{Name: name})
 	return err
+}
+
+// SetLogLevel makes a node log more or less for a while, and returns until when.
+func (c *Fleet) SetLogLevel(ctx context.Context, node string, change loglevel.Change) (time.Time, error) {
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.SetLogLevel, change.Request(node))
+	return loglevel.Until(r), err
 }
 
 // Plan says which shards would move if these nodes drained; with none, which are

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/loglevel"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -19,7 +20,7 @@ type logView struct {
 }
 
 func (c clusterCommands) logLevel() *cobra.Command {
-	var change client.LogChange
+	var change loglevel.Change
 	cmd := &cobra.Command{
 		Use:   "log-level NODE LEVEL",
 		Short: "Make a node log more or less for a while",
@@ -29,7 +30,7 @@ before its time.`,
 		Example: "  ddq cluster log-level n1 debug --topic mail --for 5m",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change.Level = client.LogLevel(args[1])
+			change.Level = loglevel.Level(args[1])
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				until, err := s.SetLogLevel(ctx, args[0], change)
 				if err != nil {

@@ -1,0 +1,59 @@
+// Package loglevel says what a node is to log for a while, as client.Fleet asks for it.
+package loglevel
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/api/client/internal/wire"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Level is from where on a node logs.
+type Level string
+
+// The levels of logs. Configured is the one that the node was started with.
+const (
+	Configured Level = "configured"
+	Debug      Level = "debug"
+	Info       Level = "info"
+	Warn       Level = "warn"
+	Error      Level = "error"
+)
+
+var levels = map[Level]ddqv1.LogLevel{
+	"":         ddqv1.LogLevel_LOG_LEVEL_UNSPECIFIED,
+	Configured: ddqv1.LogLevel_LOG_LEVEL_UNSPECIFIED,
+	Debug:      ddqv1.LogLevel_LOG_LEVEL_DEBUG,
+	Info:       ddqv1.LogLevel_LOG_LEVEL_INFO,
+	Warn:       ddqv1.LogLevel_LOG_LEVEL_WARN,
+	Error:      ddqv1.LogLevel_LOG_LEVEL_ERROR,
+}
+
+// Change is what a node is to log for a while.
+type Change struct {
+	Level Level // Configured ends what was asked for before
+
+	// Topic is the one of which each thing that happens to a task is logged: Level is Debug or
+	// Configured then. Empty: Level is for everything that the node logs.
+	Topic string
+
+	// For is how long it lasts, a day at most. 0 is 5 minutes.
+	For time.Duration
+}
+
+// Request asks a node for a change. It refuses a level that there is not.
+func (c *Change) Request(node string) *ddqv1.SetLogLevelRequest {
+	level, known := levels[c.Level]
+	if !known {
+		level = -1
+	}
+	return &ddqv1.SetLogLevelRequest{Name: node, Level: level, Topic: c.Topic, ForMs: wire.Millis(c.For)}
+}
+
+// Until is when a change ends; the zero time when nothing was turned on.
+func Until(r *ddqv1.SetLogLevelResponse) (until time.Time) {
+	if ms := r.GetUntilUnixMs(); ms != 0 {
+		until = time.UnixMilli(ms)
+	}
+	return until
+}
