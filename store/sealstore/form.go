@@ -50,8 +50,7 @@ var errCorrupt = errors.New("it does not open: it was changed, or sealed for ano
 // dataKey seals and opens.
 type dataKey struct {
 	id   KeyID
-	gcm  cipher.AEAD  // to open, in place
-	rand cipher.AEAD  // to seal, with a random nonce
+	gcm  cipher.AEAD
 	used atomic.Int64 // seals of this process
 }
 
@@ -61,17 +60,14 @@ func newDataKey(id KeyID, key []byte) (*dataKey, error) {
 		return nil, err
 	}
 	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, err
-	}
-	random, err := cipher.NewGCMWithRandomNonce(block)
-	return &dataKey{id: id, gcm: gcm, rand: random}, err
+	return &dataKey{id: id, gcm: gcm}, err
 }
 
-// seal appends plain, sealed, to b.
-func (k *dataKey) seal(b, topic, plain []byte) []byte {
+// seal appends plain, sealed, to b. The nonce is random, and of this seal alone.
+func (k *dataKey) seal(b, nonce, topic, plain []byte) []byte {
 	k.used.Add(1)
-	return k.rand.Seal(append(b, k.id[:]...), nil, plain, topic)
+	b = append(append(b, k.id[:]...), nonce...)
+	return k.gcm.Seal(b, nonce, plain, topic)
 }
 
 // open returns what is in sealed, in the same memory. What does not open is gone after it.

@@ -1,6 +1,7 @@
 package sealstore
 
 import (
+	"crypto/rand"
 	"slices"
 
 	"github.com/ddq-io/ddq/store"
@@ -9,8 +10,25 @@ import (
 // sealer seals what one call brings to a topic. Without a key it leaves everything as it is. It changes
 // nothing that it is given.
 type sealer struct {
-	key   *dataKey // nil: nothing is sealed
-	topic []byte
+	key    *dataKey // nil: nothing is sealed
+	topic  []byte
+	nonces []byte // random, of seals to come
+}
+
+// expect makes nonces for so many seals: together they cost a fraction of what they cost one by one.
+func (s *sealer) expect(n int) {
+	s.nonces = make([]byte, n*nonceBytes)
+	rand.Read(s.nonces) // never fails
+}
+
+// seal appends plain, sealed, to b.
+func (s *sealer) seal(b, plain []byte) []byte {
+	if len(s.nonces) == 0 {
+		s.expect(1)
+	}
+	nonce := s.nonces[:nonceBytes]
+	s.nonces = s.nonces[nonceBytes:]
+	return s.key.seal(b, nonce, s.topic, plain)
 }
 
 // value seals b behind the mark. What is empty stays so.
@@ -18,7 +36,7 @@ func (s *sealer) value(b []byte) []byte {
 	if s.key == nil || len(b) == 0 {
 		return b
 	}
-	return s.key.seal(append(make([]byte, 0, 1+store.EncryptedBytes+len(b)), mark), s.topic, b)
+	return s.seal(append(make([]byte, 0, 1+store.EncryptedBytes+len(b)), mark), b)
 }
 
 func (s *sealer) text(text string) string {
@@ -33,10 +51,10 @@ func (s *sealer) bare(b []byte) []byte {
 	if len(b) == 0 {
 		return b
 	}
-	return s.key.seal(make([]byte, 0, store.EncryptedBytes+len(b)), s.topic, b)
+	return s.seal(make([]byte, 0, store.EncryptedBytes+len(b)), b)
 }
 
-// tasks returns the tasks with their bodies sealed, in memory of two allocations.
+// tasks returns the tasks with their bodies sealed, in memory of few allocations.
 func (s *sealer) tasks(tasks []*store.Task) []*store.Task {
 	if s.key == nil || len(tasks) == 0 {
 		return tasks
@@ -45,6 +63,7 @@ func (s *sealer) tasks(tasks []*store.Task) []*store.Task {
 	for _, t := range tasks {
 		size += store.EncryptedBytes + len(t.Payload)
 	}
+	s.expect(len(tasks))
 	buf := make([]byte, 0, size)
 	copies, sealed := make([]store.Task, len(tasks)), make([]*store.Task, len(tasks))
 	for i, t := range tasks {
@@ -60,7 +79,7 @@ func (s *sealer) task(t *store.Task, buf []byte) []byte {
 		return buf
 	}
 	start := len(buf)
-	buf = s.key.seal(buf, s.topic, t.Payload)
+	buf = s.seal(buf, t.Payload)
 	t.Payload, t.Encrypted = buf[start:len(buf):len(buf)], true
 	if r := t.RunOf; r != nil && len(r.RecipientData) > 0 {
 		run := *r
@@ -122,7 +141,7 @@ func (s *sealer) checkpoints(checkpoints []store.Checkpoint) []store.Checkpoint 
 	sealed := slices.Clone(checkpoints)
 	for i := range sealed {
 		e := &sealed[i].JournalEntry
-		e.Value = s.key.seal(make([]byte, 0, store.EncryptedBytes+len(e.Value)), s.topic, e.Value)
+		e.Value = s.seal(make([]byte, 0, store.EncryptedBytes+len(e.Value)), e.Value)
 		e.Encrypted = true
 	}
 	return sealed

@@ -35,5 +35,5 @@ func (s *Store) sealer(ctx context.Context, shard store.Shard) (sealer, error) {
 	if err != nil {
 		return sealer{}, err
 	}
-	return sealer{key, []byte(shard.Topic)}, nil
+	return sealer{key: key, topic: []byte(shard.Topic)}, nil
 }
