@@ -22,6 +22,7 @@ func (s *sim) trouble() {
 	for range s.plan.drops {
 		s.at(s.start.Add(s.between(10*time.Second, s.plan.active-10*time.Second)), s.drop)
 	}
+	s.planReshards()
 }
 
 // drop deletes the topic with its tasks, under traffic.

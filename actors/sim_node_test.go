@@ -35,6 +35,7 @@ type simNode struct {
 	use  *service.Service
 
 	dead   atomic.Bool
+	looks  atomic.Int32  // calls in flight that tell it of other shards of a topic
 	killed chan struct{} // closed once dead
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -52,6 +52,7 @@ type simPlan struct {
 	idle                   time.Duration // after which topics close; 0: the default
 	ahead                  time.Duration // of the clock of the store's second primary; 0: it has one clock
 	schedules, workflows   int
+	reshards               int           // of their topic
 	away                   int           // shards of another topic, where workflows have steps and children; 0: there is none
 	holdAhead              time.Duration // that tasks are held before they are due; 0: they are not
 
@@ -112,6 +113,7 @@ func (s *sim) planFor() simPlan {
 	p.schedules = s.drawSchedules(&p)
 	p.workflows = s.drawWorkflows(&p)
 	p.away = s.drawAway(&p)
+	p.reshards = s.drawReshards(&p)
 	return p
 }
 

@@ -143,16 +143,20 @@ func (s *sim) meddleWith(ids []store.CellID) {
 	}
 }
 
-// read returns a schedule as it is stored.
+// readSchedule returns a schedule as it is stored; nil when it is on its way to another shard.
 func (s *sim) readSchedule(id store.CellID) (*schedule.Schedule, int64) {
-	sh := s.schedules[id].shard
+	sh, there := s.home(id, s.schedules[id].shard)
+	if !there {
+		return nil, 0
+	}
+	s.schedules[id].shard = sh
 	cells, err := s.on(sh).Cells(simContext, sh, []store.CellID{id})
 	if err != nil {
 		panic(err) // memstore fails only when it is closed
 	}
 	one, err := schedule.FromCell(cells[0])
 	if err != nil {
-		s.broken("%s is gone: %v", id.Key(), err)
+		s.broken("%s cannot be read: %v", id.Key(), err)
 		return nil, 0
 	}
 	return one, cells[0].Version
@@ -165,16 +169,18 @@ func (s *sim) pauseSchedule(name string, paused bool) {
 		return
 	}
 	if paused {
-		s.change(one, version, schedule.Pause{By: "sim"})
-		book.paused = s.now(book.shard)
+		if s.change(one, version, schedule.Pause{By: "sim"}) {
+			book.paused = s.now(book.shard)
+		}
 		return
 	}
 	book.paused = 0
 	s.change(one, version, schedule.Resume{By: "sim"})
 }
 
-// change makes a change of a user, which is answered at once.
-func (s *sim) change(one *schedule.Schedule, version int64, e schedule.Event) {
+// change makes a change of a user, which is answered at once. It reports false when the schedule is about
+// to move.
+func (s *sim) change(one *schedule.Schedule, version int64, e schedule.Event) bool {
 	book := s.schedules[schedule.CellID(one.Name)]
 	topic, err := s.mem.GetTopic(simContext, simTopic)
 	if err != nil {
@@ -192,7 +198,9 @@ func (s *sim) change(one *schedule.Schedule, version int64, e schedule.Event) {
 		results := s.commit(book.shard, nil, []store.Commit{c})
 		switch r := results[0]; r.Status {
 		case store.OK:
-			return
+			return true
+		case store.Closed:
+			return false
 		case store.WrongState:
 			one, _ = schedule.StepAll(one, []schedule.Event{schedule.Begun{ID: r.ID}}, schedule.Env{Now: now, Lead: 0, Table: book.table})
 		default:
@@ -300,6 +308,7 @@ func (s *sim) mostLead(sh store.Shard) time.Duration {
 }
 
 func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool) {
+	s.once(c)
 	s.beganChildren(sh, c)
 	client, now := s.client("schedules"), s.now(sh)
 	others := notOfTimetable(c)
@@ -362,10 +371,10 @@ func notOfTimetable(c *store.Commit) map[string]bool {
 func (s *sim) schedulesOver() bool {
 	for id := range s.schedules {
 		one, _ := s.readSchedule(id)
-		if one == nil || one.Phase == schedule.Finished {
+		if one != nil && one.Phase == schedule.Finished {
 			continue
 		}
-		if one.Phase == schedule.Paused { // a pause that nobody was answered
+		if one != nil && one.Phase == schedule.Paused { // a pause that nobody was answered
 			s.pauseSchedule(id.Key(), false)
 		}
 		return false
@@ -380,6 +389,7 @@ func (s *sim) auditSchedules() {
 		book := s.schedules[id]
 		one, _ := s.readSchedule(id)
 		if one == nil {
+			s.broken("%s is gone", id.Key())
 			continue
 		}
 		named := int64(schedule.Count(book.table, book.start+1, book.start.Add(s.plan.active), 1<<20))

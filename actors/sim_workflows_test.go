@@ -143,7 +143,12 @@ func (s *sim) submitWorkflow(id string, life uint64, d *graph.Definition) {
 	}
 	workflow.Nudge(&c, now)
 	s.flows[id] = &simFlow{shard: sh, tasks: make(map[string]string), begun: make(map[string]string)}
-	if results := s.commit(sh, nil, []store.Commit{c}); len(results) > 0 && results[0].Status != store.OK {
+	switch results := s.commit(sh, nil, []store.Commit{c}); {
+	case len(results) == 0 || results[0].Status == store.OK:
+	case results[0].Status == store.Closed: // the topic has other shards by now, as somebody who asks again is told
+		delete(s.flows, id)
+		s.after(time.Second, func() { s.submitWorkflow(id, life, d) })
+	default:
 		panic(fmt.Sprintf("%s is submitted: %+v", id, results[0]))
 	}
 }
@@ -189,6 +194,7 @@ func (s *sim) cancelFlow(id string) {
 // has ended.
 func (s *sim) changeFlow(id string, event workflow.Event) bool {
 	flow := s.flows[id]
+	flow.shard, _ = s.home(workflow.CellID(id), flow.shard)
 	cells, err := s.on(flow.shard).Cells(simContext, flow.shard, []store.CellID{workflow.CellID(id)})
 	if err != nil || cells[0].Version == 0 {
 		return false
@@ -216,10 +222,14 @@ func (s *sim) changeFlow(id string, event workflow.Event) bool {
 		panic(err)
 	}
 	workflow.Nudge(&c, now)
-	if results := s.commit(flow.shard, nil, []store.Commit{c}); len(results) > 0 && results[0].Status != store.OK {
+	switch results := s.commit(flow.shard, nil, []store.Commit{c}); {
+	case len(results) == 0 || results[0].Status == store.OK:
+		return true
+	case results[0].Status == store.Closed: // it is about to move
+		return false
+	default:
 		panic(fmt.Sprintf("a change of %s: %+v", id, results[0]))
 	}
-	return true
 }
 
 // madeStep writes down the task of a step, and looks whether it may be there.
@@ -241,13 +251,8 @@ func (s *sim) madeStep(t *store.Task) {
 		if before == "" {
 			continue // a wait, a child, or skipped
 		}
-		sh := s.shardOf(before)
-		_, found, err := s.on(sh).Get(simContext, sh, []string{before})
-		if err != nil {
-			panic(err) // memstore fails only when it is closed
-		}
-		if found[0].State.Live() {
-			s.broken("untimely: %s is made, and %s of what it waits for is %s", try, in.Step, found[0].State)
+		if state, live := s.isLive(before); live {
+			s.broken("untimely: %s is made, and %s of what it waits for is %s", try, in.Step, state)
 		}
 	}
 	s.client("workflows").ask(history.Event{Op: history.Enqueue, Task: t.ID, Due: int64(t.Due), Sum: string(t.Payload), Attempts: t.MaxRetries + 1})(
@@ -289,6 +294,7 @@ func rootFlow(id string) string {
 // stateOfFlow is that of a workflow; 0: it is not there.
 func (s *sim) stateOfFlow(id string) workflow.State {
 	flow := s.flows[id]
+	flow.shard, _ = s.home(workflow.CellID(id), flow.shard)
 	cells, err := s.on(flow.shard).Cells(simContext, flow.shard, []store.CellID{workflow.CellID(id)})
 	if err != nil {
 		panic(err) // memstore fails only when it is closed
@@ -320,7 +326,15 @@ func (s *sim) openFlows() (ids []string) {
 }
 
 // flowsOver reports whether all workflows have ended.
-func (s *sim) flowsOver() bool { return len(s.openFlows()) == 0 }
+func (s *sim) flowsOver() bool {
+	for i := range s.plan.workflows {
+		id := fmt.Sprintf("flow%d", i)
+		if s.plan.reshards > 0 && s.flows[id] != nil && s.stateOfFlow(id) == 0 { // it is on its way to another shard
+			return false
+		}
+	}
+	return len(s.openFlows()) == 0
+}
 
 // auditFlows looks whether each workflow has ended.
 func (s *sim) auditFlows() {
@@ -330,6 +344,8 @@ func (s *sim) auditFlows() {
 			s.broken("%s was not submitted", id)
 		} else if state := s.stateOfFlow(id); state.Open() {
 			s.broken("stranded: %s is %s", id, state)
+		} else if state == 0 && s.plan.reshards > 0 {
+			s.broken("stranded: %s is gone", id)
 		}
 	}
 	for _, id := range s.openFlows() {
