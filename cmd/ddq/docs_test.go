@@ -73,6 +73,7 @@ var leftOut = map[string]string{
 	"docs/outbox.md":       "its commands need a PostgreSQL and the program of api/outbox, whose tests run them",
 	"docs/sdks.md":         "its programs are run by the tests of api/sdk",
 	"docs/ui.md":           "is of a page in a browser, and has no commands",
+	"docs/tracing.md":      "its command needs a collector",
 	"docs/verifying.md":    "its commands need a release and the key that it was signed with",
 	"docs/faults.md":       "its commands take minutes to hours, and some need root: make faults, soak and sim are what they are",
 }

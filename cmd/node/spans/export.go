@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
@@ -21,18 +20,18 @@ const (
 type export struct {
 	sdk.SpanProcessor
 	waiting atomic.Int64
-	full    prometheus.Counter
+	dropped drops
 }
 
 // newExport returns a queue whose spans go to an endpoint.
-func newExport(endpoint string, dropped *prometheus.CounterVec, log *slog.Logger) (*export, error) {
+func newExport(endpoint string, dropped drops, log *slog.Logger) (*export, error) {
 	// It connects by itself, when there is something to send.
 	to, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(endpoint))
 	if err != nil {
 		return nil, err
 	}
-	out := &export{full: dropped.WithLabelValues("full")}
-	out.SpanProcessor = sdk.NewBatchSpanProcessor(&counted{SpanExporter: to, waiting: &out.waiting, lost: dropped.WithLabelValues("export"), log: log},
+	out := &export{dropped: dropped}
+	out.SpanProcessor = sdk.NewBatchSpanProcessor(&counted{SpanExporter: to, waiting: &out.waiting, dropped: dropped, log: log},
 		sdk.WithMaxQueueSize(queueSpans), sdk.WithBatchTimeout(sendEvery))
 	return out, nil
 }
@@ -41,7 +40,7 @@ func newExport(endpoint string, dropped *prometheus.CounterVec, log *slog.Logger
 func (e *export) OnEnd(s sdk.ReadOnlySpan) {
 	if e.waiting.Add(1) > queueSpans {
 		e.waiting.Add(-1)
-		e.full.Inc()
+		e.dropped.full.Inc()
 		return
 	}
 	e.SpanProcessor.OnEnd(s)
@@ -52,7 +51,7 @@ func (e *export) OnEnd(s sdk.ReadOnlySpan) {
 type counted struct {
 	sdk.SpanExporter
 	waiting *atomic.Int64
-	lost    prometheus.Counter
+	dropped drops
 	log     *slog.Logger
 	said    time.Time
 }
@@ -64,7 +63,7 @@ func (c *counted) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	if err == nil {
 		return nil
 	}
-	c.lost.Add(float64(len(spans)))
+	c.dropped.export.Add(float64(len(spans)))
 	if now := time.Now(); now.Sub(c.said) >= sayEvery {
 		c.said = now
 		c.log.Warn("spans are not taken, and dropped", "err", err)

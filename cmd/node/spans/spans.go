@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -41,17 +40,15 @@ type Spans struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	pace     *rate.Limiter
-	overRate prometheus.Counter
+	dropped  drops
 }
 
 const scope = "github.com/ddq-io/ddq"
 
 // New returns spans that go to the endpoint, which need not be in reach. Metrics go to reg.
-func New(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*Spans, error) {
-	dropped := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ddq_spans_dropped_total", Help: "Spans of deliveries that were not recorded: over the rate, with the queue full, or not taken by the collector.",
-	}, []string{"reason"})
-	if err := reg.Register(dropped); err != nil {
+func New(cfg Config, log *slog.Logger, reg registerer) (*Spans, error) {
+	dropped, err := newDrops(reg)
+	if err != nil {
 		return nil, err
 	}
 	out, err := newExport(cfg.Endpoint, dropped, log)
@@ -65,7 +62,7 @@ func New(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*Spans, error
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(out), sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(about))
 	return &Spans{
 		cfg: cfg, provider: provider, tracer: provider.Tracer(scope),
-		pace: rate.NewLimiter(rate.Limit(cfg.MaxPerSecond), cfg.MaxPerSecond), overRate: dropped.WithLabelValues("rate"),
+		pace: rate.NewLimiter(rate.Limit(cfg.MaxPerSecond), cfg.MaxPerSecond), dropped: dropped,
 	}, nil
 }
 
@@ -111,7 +108,7 @@ func (s *Spans) wants(t *store.Trace) bool {
 		return false
 	}
 	if !s.pace.Allow() {
-		s.overRate.Inc()
+		s.dropped.rate.Inc()
 		return false
 	}
 	return true
