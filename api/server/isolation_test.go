@@ -21,13 +21,13 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// tenants are namespaces with equal topics, ids and keys. Each knows its own name by what is in its payloads.
-type tenants struct{ *guardedRig }
+// sharers are namespaces with equal topics, ids and keys. Each knows its own name by what is in its payloads.
+type sharers struct{ *guardedRig }
 
 // tenantsBubble runs test with namespaces in which everything has the same name.
-func tenantsBubble(t *testing.T, test func(r *tenants)) {
+func tenantsBubble(t *testing.T, test func(r *sharers)) {
 	guardedBubble(t, func(g *guardedRig) {
-		r := &tenants{g}
+		r := &sharers{g}
 		for _, namespace := range []string{"acme", "zebra", "default"} {
 			r.fill(namespace)
 		}
@@ -37,7 +37,7 @@ func tenantsBubble(t *testing.T, test func(r *tenants)) {
 }
 
 // in is a context of calls by the root token in a namespace.
-func (r *tenants) in(namespace string) context.Context { return inNamespace(r.as(r.root), namespace) }
+func (r *sharers) in(namespace string) context.Context { return inNamespace(r.as(r.root), namespace) }
 
 func inNamespace(ctx context.Context, names ...string) context.Context {
 	for _, name := range names {
@@ -47,7 +47,7 @@ func inNamespace(ctx context.Context, names ...string) context.Context {
 }
 
 // fill makes some of everything in a namespace.
-func (r *tenants) fill(namespace string) {
+func (r *sharers) fill(namespace string) {
 	r.Helper()
 	if namespace != "default" {
 		if _, err := ddqv1.NewAccessServiceClient(r.conn).CreateNamespace(r.as(r.root), &ddqv1.CreateNamespaceRequest{Name: namespace}); err != nil {
@@ -101,7 +101,7 @@ func tenantFlow(id string, payload []byte) *ddqv1.Workflow {
 }
 
 // dump is all that a namespace has, as its own callers see it.
-func (r *tenants) dump(namespace string) string {
+func (r *sharers) dump(namespace string) string {
 	r.Helper()
 	ctx, audiences := r.in(namespace), ddqv1.NewAudienceServiceClient(r.conn)
 	var out strings.Builder
@@ -191,7 +191,7 @@ func requestsOf(d protoreflect.MethodDescriptor) (all []proto.Message) {
 }
 
 // answers makes a call and returns what came of it, as text.
-func (r *tenants) answers(ctx context.Context, d protoreflect.MethodDescriptor, in proto.Message) string {
+func (r *sharers) answers(ctx context.Context, d protoreflect.MethodDescriptor, in proto.Message) string {
 	r.Helper()
 	method := "/" + string(d.Parent().FullName()) + "/" + string(d.Name())
 	outType, err := protoregistry.GlobalTypes.FindMessageByName(d.Output().FullName())
@@ -234,7 +234,7 @@ func answerText(out proto.Message, err error) string {
 // Each method, called by who may do everything in a namespace, neither shows nor changes anything of others in
 // which everything has the same name.
 func TestNamespacesDoNotSeeEachOther(t *testing.T) {
-	tenantsBubble(t, func(r *tenants) {
+	tenantsBubble(t, func(r *sharers) {
 		made, err := ddqv1.NewAccessServiceClient(r.conn).CreateToken(r.in("acme"), &ddqv1.CreateTokenRequest{
 			Name: "all", Grants: []*ddqv1.Grant{{Verbs: []string{"enqueue", "work", "read", "payload", "operate", "admin"}, Topics: "*"}},
 		})
@@ -286,7 +286,7 @@ func TestNamespacesDoNotSeeEachOther(t *testing.T) {
 }
 
 func TestNamesOfNamespacesInCalls(t *testing.T) {
-	tenantsBubble(t, func(r *tenants) {
+	tenantsBubble(t, func(r *sharers) {
 		tenant, _ := r.token(0, "producer:mail*") // of the default namespace
 		get := func(ctx context.Context, topic string) string {
 			_, err := r.queue.Enqueue(ctx, &ddqv1.EnqueueRequest{Topic: topic})
@@ -328,7 +328,7 @@ func TestNamesOfNamespacesInCalls(t *testing.T) {
 
 // A page token is of the namespace in which it was given out.
 func TestPageTokensAreOfTheirNamespace(t *testing.T) {
-	tenantsBubble(t, func(r *tenants) {
+	tenantsBubble(t, func(r *sharers) {
 		list := func(namespace, token string) (*ddqv1.ListTopicsResponse, error) {
 			return r.admin.ListTopics(r.in(namespace), &ddqv1.ListTopicsRequest{PageSize: 1, PageToken: token})
 		}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/scope"
+	"github.com/ddq-io/ddq/api/service/tenants"
 )
 
 func (t *accessService) CreateNamespace(ctx context.Context, r *ddqv1.CreateNamespaceRequest) (*ddqv1.CreateNamespaceResponse, error) {
@@ -57,13 +57,13 @@ func (t *accessService) DeleteNamespace(ctx context.Context, r *ddqv1.DeleteName
 }
 
 // quotasOf says what quotas a namespace has, if it has any.
-func quotasOf(all *access.Namespaces) func(string) *service.Quotas {
-	return func(namespace string) *service.Quotas {
+func quotasOf(all *access.Namespaces) func(string) *tenants.Quotas {
+	return func(namespace string) *tenants.Quotas {
 		q := all.Quotas(namespace)
 		if q == nil {
 			return nil
 		}
-		return &service.Quotas{
+		return &tenants.Quotas{
 			EnqueuePerSecond: q.EnqueuePerSecond, EnqueueBurst: q.EnqueueBurst, MaxPending: q.MaxPending, MaxPayloadBytes: q.MaxPayloadBytes,
 		}
 	}

@@ -67,7 +67,7 @@ func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, e
 	call := shard.NewCountdown(len(tasks), func() { close(done) })
 	r := s.route(ctx, tasks, out, call)
 	defer r.admission.Leave()
-	defer r.entry.leave()
+	defer r.entry.Leave()
 	select {
 	case <-done:
 		r.former.clearLeftovers(ctx)
@@ -112,7 +112,7 @@ func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call
 		digest:    xxhash.New(),
 		former:    former{node: s.node, store: s.store},
 		admission: admission{node: s.node},
-		entry:     s.tenants.enter(ctx, len(tasks)),
+		entry:     s.tenants.Enter(ctx, len(tasks)),
 	}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/shard"
+	"github.com/ddq-io/ddq/api/service/tenants"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -25,7 +26,7 @@ type router struct {
 	batches     []*actors.AddBatch
 	former      former
 	admission   admission
-	entry       *entry // nil: the namespace has no quotas
+	entry       *tenants.Entry // nil: the namespace has no quotas
 }
 
 func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard.Countdown) *problem.Error {
@@ -40,7 +41,7 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	if err := r.resolve(t, topic); err != nil {
 		return err
 	}
-	if err := r.entry.admit(ctx, &t.Task); err != nil {
+	if err := r.entry.Admit(ctx, &t.Task); err != nil {
 		return err
 	}
 	if err := r.admission.Enter(ctx, topic); err != nil {

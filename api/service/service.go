@@ -13,6 +13,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/overview"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/steps"
+	"github.com/ddq-io/ddq/api/service/tenants"
 	"github.com/ddq-io/ddq/api/service/undeliverable"
 	"github.com/ddq-io/ddq/api/service/watches"
 	"github.com/ddq-io/ddq/api/service/workers"
@@ -58,7 +59,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
 	of := &steps.Steps{Store: st}
-	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}, of, &tenants{node: node, store: st}}, audiencesOf(node, st, look)
+	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}, of, tenants.New(node, st)}, audiencesOf(node, st, look)
 	flows := workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}})
 	of.Has = flows.Has
 	coming := forecasts.New(node, st, look.topics, recipientsOf(users))
@@ -84,6 +85,9 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		store:       st,
 	}
 }
+
+// SetQuotas says where the quotas of namespaces are found. It is called before the service is used.
+func (s *Service) SetQuotas(of func(namespace string) *tenants.Quotas) { s.Tasks.tenants.SetQuotas(of) }
 
 // Node is the node whose use cases they are.
 func (s *Service) Node() *actors.Node { return s.node }

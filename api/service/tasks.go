@@ -6,6 +6,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/steps"
+	"github.com/ddq-io/ddq/api/service/tenants"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -20,7 +21,7 @@ type Tasks struct {
 	outbox outbox
 	steps  *steps.Steps
 
-	tenants *tenants
+	tenants *tenants.Tenants
 }
 
 // Get returns a task with its history and its journal. With an empty topic every topic is searched; the same id in

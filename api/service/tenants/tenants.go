@@ -1,4 +1,6 @@
-package service
+// Package tenants bounds what is enqueued in namespaces, by their quotas: at each node by what it was allowed, and
+// over all nodes by what the store counts.
+package tenants
 
 import (
 	"cmp"
@@ -34,29 +36,32 @@ func (q *Quotas) rate() store.Rate {
 	return r
 }
 
-// tenants let tasks into namespaces that have quotas. It is safe for concurrent use.
-type tenants struct {
+// Tenants let tasks into namespaces that have quotas. It is safe for concurrent use.
+type Tenants struct {
 	node   *actors.Node
-	store  tenantStore
+	store  Store
 	quotas func(namespace string) *Quotas // nil: no namespace has any
 
 	mu sync.Mutex
 	by map[string]*intake.Tenant // by namespace; guarded by mu
 }
 
-// tenantStore is the role of the store for tenants.
-type tenantStore interface {
+// Store is the role of the store for Tenants.
+type Store interface {
 	store.Catalog
 	store.Limits
 }
 
-// SetQuotas says where the quotas of a namespace are found: nil for one that has none. It is called before the
-// service is used.
-func (s *Service) SetQuotas(of func(namespace string) *Quotas) { s.Tasks.tenants.quotas = of }
+// New returns the tenants of a node. No namespace has quotas.
+func New(node *actors.Node, st Store) *Tenants { return &Tenants{node: node, store: st} }
 
-// enter returns what the tasks of a request pass on their way into the namespace of the call; nil where it has
+// SetQuotas says where the quotas of a namespace are found: nil for one that has none. It is called before the
+// others.
+func (s *Tenants) SetQuotas(of func(namespace string) *Quotas) { s.quotas = of }
+
+// Enter returns what the tasks of a request pass on their way into the namespace of the call; nil where it has
 // no quotas.
-func (s *tenants) enter(ctx context.Context, n int) *entry {
+func (s *Tenants) Enter(ctx context.Context, n int) *Entry {
 	if s.quotas == nil {
 		return nil
 	}
@@ -65,10 +70,10 @@ func (s *tenants) enter(ctx context.Context, n int) *entry {
 	if q == nil {
 		return nil
 	}
-	return &entry{tenants: s, tenant: s.of(namespace), namespace: namespace, quotas: q, left: n}
+	return &Entry{Tenants: s, tenant: s.of(namespace), namespace: namespace, quotas: q, left: n}
 }
 
-func (s *tenants) of(namespace string) *intake.Tenant {
+func (s *Tenants) of(namespace string) *intake.Tenant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
@@ -82,24 +87,24 @@ func (s *tenants) of(namespace string) *intake.Tenant {
 	return t
 }
 
-// entry is where the tasks of one request pass the quotas of their namespace.
-type entry struct {
-	*tenants
+// Entry is where the tasks of one request pass the quotas of their namespace.
+type Entry struct {
+	*Tenants
 	tenant    *intake.Tenant
 	namespace string
 	quotas    *Quotas
 	left      int // tasks of the request that have not passed
-	pending   int // tasks that count as in flight until leave
+	pending   int // tasks that count as in flight until Leave
 }
 
-// admit lets a task in, or says which quota is used up. nil admits all.
-func (e *entry) admit(ctx context.Context, t *store.Task) *problem.Error {
+// Admit lets a task in, or says which quota is used up. nil admits all.
+func (e *Entry) Admit(ctx context.Context, t *store.Task) *problem.Error {
 	if e == nil {
 		return nil
 	}
 	defer func() { e.left-- }()
 	if n, most := int64(len(t.Payload)), e.quotas.MaxPayloadBytes; most > 0 && n > most {
-		return errPayload(int(n), int(most))
+		return problem.BadField("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", n, most)
 	}
 	if err := e.room(ctx); err != nil {
 		return err
@@ -108,7 +113,7 @@ func (e *entry) admit(ctx context.Context, t *store.Task) *problem.Error {
 }
 
 // room says that as many tasks wait in the namespace as may.
-func (e *entry) room(ctx context.Context) *problem.Error {
+func (e *Entry) room(ctx context.Context) *problem.Error {
 	most := int(min(e.quotas.MaxPending, actors.MaxTasks))
 	if most == 0 {
 		return nil
@@ -128,7 +133,7 @@ func (e *entry) room(ctx context.Context) *problem.Error {
 }
 
 // look asks the store what waits in the namespace, or waits for who does.
-func (e *entry) look(ctx context.Context, most int) *problem.Error {
+func (e *Entry) look(ctx context.Context, most int) *problem.Error {
 	backlog := &e.tenant.Backlog
 	mine, over := backlog.Begin()
 	if !mine {
@@ -161,7 +166,7 @@ func (e *entry) look(ctx context.Context, most int) *problem.Error {
 }
 
 // turn takes a token of the rate of the namespace.
-func (e *entry) turn(ctx context.Context) *problem.Error {
+func (e *Entry) turn(ctx context.Context) *problem.Error {
 	if e.quotas.EnqueuePerSecond == 0 {
 		return nil
 	}
@@ -186,8 +191,8 @@ func (e *entry) turn(ctx context.Context) *problem.Error {
 // rateKey is where the store keeps the rate of a namespace. No topic has that name.
 func rateKey(namespace string) store.LimitKey { return store.LimitKey{Topic: namespace + "/"} }
 
-// leave counts the tasks out, once they are answered or nobody waits for that.
-func (e *entry) leave() {
+// Leave counts the tasks out, once they are answered or nobody waits for that.
+func (e *Entry) Leave() {
 	if e != nil && e.pending > 0 {
 		e.tenant.Backlog.Leave(e.pending)
 	}
