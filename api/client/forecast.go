@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/forecast"
 	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
@@ -12,39 +13,7 @@ import (
 )
 
 // DueWarning says that more tasks are due in a span of time than are let through in it.
-type DueWarning struct {
-	Time        time.Time     `json:"time"`
-	Span        time.Duration `json:"span_ms"` // from Time on: a second, or the bucket of a forecast
-	Due         int64         `json:"due"`     // tasks in it, as far as is known
-	Limit       int64         `json:"limit"`   // that are not too many
-	RateLimited bool          `json:"rate_limited,omitempty"`
-
-	// The emptiest minute of the hour that begins at Time, and what is due in it. Zero in a
-	// forecast.
-	Emptiest    time.Time `json:"emptiest_time,omitempty"`
-	EmptiestDue int64     `json:"emptiest_due,omitempty"`
-
-	// What has the schedule go elsewhere: an expression in place of its first, and the slack
-	// that reaches to the emptiest minute. Zero where that does not help.
-	Cron  string        `json:"cron,omitempty"`
-	Slack time.Duration `json:"slack_ms,omitempty"`
-}
-
-// MarshalJSON writes the form that `ddq forecast -o json` prints.
-func (w DueWarning) MarshalJSON() ([]byte, error) { return fields.Write(w) }
-
-// UnmarshalJSON reads it.
-func (w *DueWarning) UnmarshalJSON(b []byte) error { return fields.Read(b, w) }
-
-func warningsFrom(list []*ddqv1.DueWarning) (all []DueWarning) {
-	for _, w := range list {
-		all = append(all, DueWarning{
-			Time: wire.Time(w.GetTime()), Span: wire.Duration(w.GetSpanMs()), Due: w.GetDue(), Limit: w.GetLimit(), RateLimited: w.GetRateLimited(),
-			Emptiest: wire.Time(w.GetEmptiestTime()), EmptiestDue: w.GetEmptiestDue(), Cron: w.GetCron(), Slack: wire.Duration(w.GetSlackMs()),
-		})
-	}
-	return all
-}
+type DueWarning = forecast.Warning
 
 // ForecastRange says what a forecast is of. The zero ForecastRange means a day from now on, by
 // minutes.
@@ -80,7 +49,7 @@ func (c *Schedules) Forecast(ctx context.Context, topic string, r ForecastRange)
 	return Forecast{
 		From: wire.Time(reply.GetFrom()), Bucket: wire.Duration(reply.GetBucketMs()), Pending: reply.GetPending(), Next: reply.GetNext(),
 		Later: reply.GetLater(), Recipients: reply.GetRecipients(), Overdue: reply.GetOverdue(), Exact: reply.GetExact(),
-		Warnings: warningsFrom(reply.GetWarnings()), Limit: reply.GetLimitPerSecond(),
+		Warnings: forecast.Warnings(reply.GetWarnings()), Limit: reply.GetLimitPerSecond(),
 	}, err
 }
 

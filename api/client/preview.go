@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/forecast"
 	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
@@ -62,7 +63,7 @@ func (c *Schedules) PreviewExisting(ctx context.Context, topic, name string, r P
 func (c *Schedules) preview(ctx context.Context, request *ddqv1.PreviewScheduleRequest, r PreviewRange) (p Preview, err error) {
 	request.From, request.To, request.Count = wire.Stamp(r.From), wire.Stamp(r.To), wire.Int32(r.Count)
 	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.PreviewSchedule, request)
-	p = Preview{Topic: reply.GetTopic(), Warnings: warningsFrom(reply.GetWarnings()), Audience: audiencePreviewFrom(reply.GetAudience())}
+	p = Preview{Topic: reply.GetTopic(), Warnings: forecast.Warnings(reply.GetWarnings()), Audience: audiencePreviewFrom(reply.GetAudience())}
 	for _, o := range reply.GetOccurrences() {
 		p.Occurrences = append(p.Occurrences, Previewed{
 			Occurrence: wire.Time(o.GetOccurrenceTime()), Due: wire.Time(o.GetDue()), Local: o.GetLocalTime(), Skipped: SkipReason(o.GetSkipped()),

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/forecast"
 	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
@@ -73,7 +74,7 @@ func (c *Schedules) putSchedule(ctx context.Context, repeat call.Safety, s Sched
 }
 
 func putFrom(r *ddqv1.PutScheduleResponse) SchedulePut {
-	return SchedulePut{Version: r.GetVersion(), Outcome: PutOutcome(r.GetOutcome()), Next: wire.Time(r.GetNextTime()), Warnings: warningsFrom(r.GetWarnings())}
+	return SchedulePut{Version: r.GetVersion(), Outcome: PutOutcome(r.GetOutcome()), Next: wire.Time(r.GetNextTime()), Warnings: forecast.Warnings(r.GetWarnings())}
 }
 
 // SchedulePutResult is the outcome of one schedule of PutSchedules.

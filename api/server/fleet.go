@@ -5,7 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/nodes"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
@@ -22,7 +22,7 @@ func (a *admin) ListNodes(ctx context.Context, r *ddqv1.ListNodesRequest) (*ddqv
 	return out, nil
 }
 
-func (a *admin) nodes(ctx context.Context, withoutLoad bool) ([]service.NodeStatus, error) {
+func (a *admin) nodes(ctx context.Context, withoutLoad bool) ([]nodes.NodeStatus, error) {
 	if withoutLoad {
 		return a.service.Fleet.NodesWithoutLoad(), nil
 	}
@@ -35,7 +35,7 @@ var nodeStates = [...]ddqv1.NodeState{
 	fleet.MemberDraining: ddqv1.NodeState_NODE_STATE_DRAINING,
 }
 
-func nodeWire(n *service.NodeStatus) *ddqv1.Node {
+func nodeWire(n *nodes.NodeStatus) *ddqv1.Node {
 	out := &ddqv1.Node{
 		Name:    n.Name,
 		Addr:    n.Addr,
@@ -78,7 +78,7 @@ func (a *admin) ListShards(ctx context.Context, r *ddqv1.ListShardsRequest) (*dd
 	return out, nil
 }
 
-func shardWire(s *service.ShardStatus) *ddqv1.Shard {
+func shardWire(s *nodes.ShardStatus) *ddqv1.Shard {
 	out := &ddqv1.Shard{
 		Topic:           s.Topic,
 		Shard:           int32(s.N),

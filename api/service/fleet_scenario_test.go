@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/nodes"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 )
@@ -400,12 +401,12 @@ func TestShardsAreDescribed(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 0)
 		w.Enqueue(f.Nodes["b"], "mail", "t", 120, 0)
 		time.Sleep(time.Second)
-		nodes, err := f.Nodes["c"].Sys.Fleet.Nodes(t.Context())
-		if err != nil || len(nodes) != 3 {
-			t.Fatalf("nodes: %v, %v", nodes, err)
+		members, err := f.Nodes["c"].Sys.Fleet.Nodes(t.Context())
+		if err != nil || len(members) != 3 {
+			t.Fatalf("nodes: %v, %v", members, err)
 		}
 		owned := 0
-		for _, n := range nodes {
+		for _, n := range members {
 			if n.Load == nil || n.Self != (n.Name == "c") {
 				t.Errorf("node %+v", n)
 				continue
@@ -415,7 +416,7 @@ func TestShardsAreDescribed(t *testing.T) {
 		if owned != 12 {
 			t.Errorf("%d shards are owned, want 12", owned)
 		}
-		var shards []service.ShardStatus
+		var shards []nodes.ShardStatus
 		for token := ""; ; {
 			page, next, err := f.Nodes["b"].Sys.Fleet.Shards(t.Context(), "mail", 5, token)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/forecasts"
+	"github.com/ddq-io/ddq/api/service/nodes"
 	"github.com/ddq-io/ddq/api/service/overview"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/steps"
@@ -32,7 +33,7 @@ type Service struct {
 	Topics      *Topics
 	Watches     *watches.Watches
 	Delivery    *Delivery
-	Fleet       *Fleet
+	Fleet       *nodes.Fleet
 	Workers     *workers.Workers
 	Overviews   *overview.Overviews
 	Schedules   *schedules.Schedules
@@ -73,7 +74,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Topics:      topics,
 		Watches:     watches.New(node, st, limits),
 		Delivery:    &Delivery{node, tasks, limits},
-		Fleet:       &Fleet{node, st, limits, look},
+		Fleet:       nodes.New(node, look.topics, func(name string) *problem.Error { return limits.checkName("node", name) }),
 		Workers:     workers.New(node, look.topics),
 		Overviews:   overview.New(node, st, overview.Topics{Page: topics.List, Named: look.topics}),
 		Schedules:   scheduled,

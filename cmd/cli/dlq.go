@@ -11,6 +11,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/client/operations"
+	"github.com/ddq-io/ddq/cmd/cli/operation"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
@@ -113,13 +114,13 @@ type deadResult struct {
 type dlqAction struct {
 	deadFlags
 	all   bool
-	later backgroundFlags
+	later operation.Background
 }
 
 func (a *dlqAction) flags(fs *pflag.FlagSet) {
 	a.deadFlags.flags(fs)
 	fs.BoolVar(&a.all, "all", false, "every dead letter of the topic")
-	a.later.flags(fs)
+	a.later.Flags(fs)
 }
 
 // target returns which dead letters are meant, in words too.
@@ -127,7 +128,7 @@ func (a *dlqAction) target(ids []string) (f client.DeadLetterFilter, what string
 	if f, err = a.filter(time.Now()); err != nil {
 		return f, "", err
 	}
-	if err := a.later.check(len(ids) == 0); err != nil {
+	if err := a.later.Check(len(ids) == 0); err != nil {
 		return f, "", err
 	}
 	filtered := f != client.DeadLetterFilter{}
@@ -157,8 +158,8 @@ func (c deadLetterCommands) requeue() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if action.later.on {
-				return c.start(cmd, action.topic, &action.later, operations.Change{RequeueDead: filter.Wire()})
+			if action.later.On {
+				return action.later.Start(c.Session, cmd, action.topic, operations.Change{RequeueDead: filter.Wire()})
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
 				r := deadResult{Topic: action.topic, Requeued: new(int64)}
@@ -190,8 +191,8 @@ func (c deadLetterCommands) delete() *cobra.Command {
 			if err := c.Confirm(yes, "delete "+what); err != nil {
 				return err
 			}
-			if action.later.on {
-				return c.start(cmd, action.topic, &action.later, operations.Change{DeleteDead: filter.Wire()})
+			if action.later.On {
+				return action.later.Start(c.Session, cmd, action.topic, operations.Change{DeleteDead: filter.Wire()})
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
 				r := deadResult{Topic: action.topic, Deleted: new(int64)}

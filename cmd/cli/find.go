@@ -14,6 +14,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/client/operations"
+	"github.com/ddq-io/ddq/cmd/cli/operation"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
@@ -105,7 +106,7 @@ type bulkFlags struct {
 	dryRun bool
 	most   int64
 	yes    bool
-	later  backgroundFlags
+	later  operation.Background
 }
 
 func (f *bulkFlags) flags(fs *pflag.FlagSet) {
@@ -114,7 +115,7 @@ func (f *bulkFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.dryRun, "dry-run", false, "with a filter: count what matches, and change nothing")
 	fs.Int64Var(&f.most, "max", 0, "with a filter: no more than these tasks (default 1,000,000)")
 	fs.BoolVar(&f.yes, "yes", false, "with a filter: do not ask")
-	f.later.flags(fs)
+	f.later.Flags(fs)
 }
 
 // many reports whether it is about many tasks, and which.
@@ -132,7 +133,7 @@ func (f *bulkFlags) many(ids []string) (filter client.Filter, many bool, err err
 	case !filtered && (f.dryRun || f.most != 0):
 		return filter, false, session.Usagef("--dry-run and --max go with a filter")
 	default:
-		return filter, filtered, f.later.check(filtered)
+		return filter, filtered, f.later.Check(filtered)
 	}
 }
 
@@ -150,9 +151,9 @@ func (c taskCommands) changeMany(cmd *cobra.Command, f *bulkFlags, what string, 
 	if err := c.Confirm(f.yes || f.dryRun, what+" tasks of topic "+f.topic+" that match"); err != nil {
 		return err
 	}
-	if f.later.on {
+	if f.later.On {
 		change.DryRun, change.MaxTasks = f.dryRun, f.most
-		return c.start(cmd, f.topic, &f.later, change)
+		return f.later.Start(c.Session, cmd, f.topic, change)
 	}
 	s, err := c.Connect()
 	if err != nil {

@@ -13,7 +13,7 @@ func TestOperationCommands(t *testing.T) {
 	ddq := on(t, startTestNode(t, nil))
 	started := func(args ...string) string {
 		t.Helper()
-		var v operationView
+		var v struct{ ID string }
 		if err := json.Unmarshal([]byte(ddq(exitOK, append(args, "--topic", "mail", "--background", "-o", "json")...).out), &v); err != nil {
 			t.Fatal(err)
 		}

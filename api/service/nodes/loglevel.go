@@ -1,4 +1,4 @@
-package service
+package nodes
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ func (s *Fleet) SetLogLevel(ctx context.Context, name string, l fleet.LogLevel) 
 		if l.Level != nil && *l.Level != slog.LevelDebug {
 			return time.Time{}, problem.BadField("level", "BAD_LEVEL", "level of a topic must be debug, or unspecified to end that")
 		}
-		if _, e := s.look.topics(ctx, l.Topic); e != nil {
+		if _, e := s.topics(ctx, l.Topic); e != nil {
 			return time.Time{}, e
 		}
 	}

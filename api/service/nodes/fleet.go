@@ -1,4 +1,4 @@
-package service
+package nodes
 
 import (
 	"cmp"
@@ -21,10 +21,16 @@ import (
 
 // Fleet is what is asked of the nodes and the shards that they own.
 type Fleet struct {
-	node   *actors.Node
-	store  store.Reader
-	limits *limits
-	look   *lookup
+	node      *actors.Node
+	store     store.Reader
+	topics    func(ctx context.Context, name string) ([]store.Topic, *problem.Error)
+	checkName func(name string) *problem.Error
+}
+
+// New is what a node is asked of its fleet; topics returns the topic of a name, or all, and checkName says
+// why a node cannot have a name.
+func New(node *actors.Node, topics func(ctx context.Context, name string) ([]store.Topic, *problem.Error), checkName func(string) *problem.Error) *Fleet {
+	return &Fleet{node, node.Store(), topics, checkName}
 }
 
 // describeFor is how long nodes are waited for that are asked how they fare.
@@ -56,7 +62,7 @@ func (s *Fleet) Shards(ctx context.Context, topic string, size int, token string
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
-	topics, e := s.look.topics(ctx, topic)
+	topics, e := s.topics(ctx, topic)
 	if e != nil {
 		return nil, "", e
 	}
@@ -64,7 +70,7 @@ func (s *Fleet) Shards(ctx context.Context, topic string, size int, token string
 	if !ok {
 		return nil, "", problem.AsError(store.ErrBadCursor)
 	}
-	size = min(cmp.Or(size, 100), s.limits.PageSize)
+	size = min(cmp.Or(size, 100), s.node.Config().Limits.PageSize)
 	var page []store.Shard
 	active := make(map[string]store.Span, len(topics))
 	for i := range topics {
@@ -144,7 +150,7 @@ func decodeShard(token string) (s store.Shard, ok bool) {
 }
 
 // CheckName says why a node cannot have a name; nil when it can.
-func (s *Fleet) CheckName(name string) *problem.Error { return s.limits.checkName("node", name) }
+func (s *Fleet) CheckName(name string) *problem.Error { return s.checkName(name) }
 
 // Drain makes a node give up its shards, or take shards again.
 func (s *Fleet) Drain(ctx context.Context, name string, draining bool) error {
@@ -165,7 +171,7 @@ func (s *Fleet) Plan(ctx context.Context, drain []string) ([]ShardMove, error) {
 	if err != nil {
 		return nil, err
 	}
-	topics, e := s.look.topics(scope.All(ctx), "")
+	topics, e := s.topics(scope.All(ctx), "")
 	if e != nil {
 		return nil, e
 	}
@@ -207,7 +213,7 @@ func (s *Fleet) viewWithout(names []string) (fleet.View, error) {
 
 // Release makes the owner of a shard give it up.
 func (s *Fleet) Release(ctx context.Context, shard store.Shard) error {
-	topics, e := s.look.topics(ctx, cmp.Or(shard.Topic, "?"))
+	topics, e := s.topics(ctx, cmp.Or(shard.Topic, "?"))
 	if e != nil {
 		return e
 	}

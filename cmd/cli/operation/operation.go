@@ -1,4 +1,4 @@
-package cli
+package operation
 
 import (
 	"context"
@@ -15,51 +15,53 @@ import (
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
-// operationCommands are those of ddq operation.
-type operationCommands struct{ *cli }
+// commands are those of ddq operation.
+type commands struct{ *session.Session }
 
-func operationCommand(parent *cli) *cobra.Command {
-	c := operationCommands{parent}
+// Command is ddq operation.
+func Command(parent *session.Session) *cobra.Command {
+	c := commands{parent}
 	return session.Group("operation", "Changes of many tasks that a node makes meanwhile: see how far they are, stop them",
 		c.list(), c.get(), c.watch(), c.stop())
 }
 
-// backgroundFlags are of changes of many tasks for which nobody need wait.
-type backgroundFlags struct {
-	on   bool
+// Background are the flags of changes of many tasks for which nobody need wait.
+type Background struct {
+	On   bool
 	rate int
 }
 
-func (f *backgroundFlags) flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.on, "background", false, "with a filter: have a node do it meanwhile, and do not wait; see ddq operation")
+// Flags makes them.
+func (f *Background) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.On, "background", false, "with a filter: have a node do it meanwhile, and do not wait; see ddq operation")
 	fs.IntVar(&f.rate, "rate", 0, "with --background: tasks a second at most (default as many as it goes)")
 }
 
-// check refuses what does not go together; filtered says that it is about what a filter matches.
-func (f *backgroundFlags) check(filtered bool) error {
+// Check refuses what does not go together; filtered says that it is about what a filter matches.
+func (f *Background) Check(filtered bool) error {
 	switch {
-	case f.on && !filtered:
+	case f.On && !filtered:
 		return session.Usagef("--background goes with a filter, not with ids")
-	case f.rate != 0 && !f.on:
+	case f.rate != 0 && !f.On:
 		return session.Usagef("--rate goes with --background")
 	}
 	return nil
 }
 
-// start has a node make a change, and says how to hear of it.
-func (c *cli) start(cmd *cobra.Command, topic string, f *backgroundFlags, change operations.Change) error {
+// Start has a node make a change, and says how to hear of it.
+func (f *Background) Start(c *session.Session, cmd *cobra.Command, topic string, change operations.Change) error {
 	change.Rate = f.rate
 	return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 		o, err := s.StartOperation(ctx, topic, change)
 		if err != nil {
 			return err
 		}
-		return c.Say(viewOperation(&o), "operation %s started; see ddq operation watch %s --topic %s", o.ID, o.ID, o.Topic)
+		return c.Say(viewOf(&o), "operation %s started; see ddq operation watch %s --topic %s", o.ID, o.ID, o.Topic)
 	})
 }
 
-// operationView is an operation as JSON output has it.
-type operationView struct {
+// view is an operation as JSON output has it.
+type view struct {
 	Topic     string `json:"topic"`
 	ID        string `json:"id"`
 	Action    string `json:"action"`
@@ -78,15 +80,15 @@ type operationView struct {
 	Ended     string `json:"ended,omitempty"`
 }
 
-func viewOperation(o *operations.Operation) operationView {
-	return operationView{
+func viewOf(o *operations.Operation) view {
+	return view{
 		o.Topic, o.ID, o.Action, o.State.String(), o.Matched, o.Changed, o.Skipped, o.Capped, o.Rate, o.Node, o.StartedBy, o.Stopping,
 		o.Error, terminal.Clock(o.CreatedAt), terminal.Clock(o.BeganAt), terminal.Clock(o.EndedAt),
 	}
 }
 
 // rows are the lines of a table about one operation.
-func (v *operationView) rows() []table.Row {
+func (v *view) rows() []table.Row {
 	rows := []table.Row{
 		{"id", v.ID}, {"topic", v.Topic}, {"action", v.Action}, {"state", v.word()}, {"changed", fmt.Sprintf("%d of %d, %d skipped", v.Changed, v.Matched, v.Skipped)},
 		{"node", v.Node}, {"created", v.Created},
@@ -100,7 +102,7 @@ func (v *operationView) rows() []table.Row {
 }
 
 // word is the state, with what comes next.
-func (v *operationView) word() string {
+func (v *view) word() string {
 	if v.Stopping && v.Ended == "" {
 		return v.State + ", stopping"
 	}
@@ -109,7 +111,7 @@ func (v *operationView) word() string {
 
 const topicOfOperation = "topic of the operation (required)"
 
-func (c operationCommands) list() *cobra.Command {
+func (c commands) list() *cobra.Command {
 	var topic string
 	var limit int
 	cmd := &cobra.Command{
@@ -121,7 +123,7 @@ func (c operationCommands) list() *cobra.Command {
 			out := c.Listing("id", "action", "state", "changed", "matched", "skipped", "started by", "created")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				return terminal.Each(s.ListOperations(ctx, topic), limit, func(o operations.Operation) error {
-					v := viewOperation(&o)
+					v := viewOf(&o)
 					return out.Add(v, v.ID, v.Action, v.word(), v.Changed, v.Matched, v.Skipped, v.StartedBy, v.Created)
 				})
 			})
@@ -135,7 +137,7 @@ func (c operationCommands) list() *cobra.Command {
 }
 
 // one is a command about one operation.
-func (c operationCommands) one(use, short string, do func(cmd *cobra.Command, topic, id string) error) *cobra.Command {
+func (c commands) one(use, short string, do func(cmd *cobra.Command, topic, id string) error) *cobra.Command {
 	var topic string
 	cmd := &cobra.Command{
 		Use:   use + " ID --topic TOPIC",
@@ -148,27 +150,27 @@ func (c operationCommands) one(use, short string, do func(cmd *cobra.Command, to
 	return cmd
 }
 
-func (c operationCommands) get() *cobra.Command {
+func (c commands) get() *cobra.Command {
 	return c.one("get", "Show how far an operation is", func(cmd *cobra.Command, topic, id string) error {
 		return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 			o, err := s.Operation(ctx, topic, id)
 			if err != nil {
 				return err
 			}
-			v := viewOperation(&o)
+			v := viewOf(&o)
 			return c.Record(v, v.rows()...)
 		})
 	})
 }
 
-func (c operationCommands) stop() *cobra.Command {
+func (c commands) stop() *cobra.Command {
 	return c.one("stop", "Ask an operation to stop; what it has changed stays changed", func(cmd *cobra.Command, topic, id string) error {
 		return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 			o, err := s.StopOperation(ctx, topic, id)
 			if err != nil {
 				return err
 			}
-			v := viewOperation(&o)
+			v := viewOf(&o)
 			return c.Say(v, "operation %s is %s: %d of %d tasks changed", v.ID, v.word(), v.Changed, v.Matched)
 		})
 	})
@@ -177,7 +179,7 @@ func (c operationCommands) stop() *cobra.Command {
 // lookEvery is how often an operation is looked at that is watched; its node tells once a second.
 const lookEvery = time.Second
 
-func (c operationCommands) watch() *cobra.Command {
+func (c commands) watch() *cobra.Command {
 	return c.one("watch", "Wait for the end of an operation; exits 1 unless it is done", func(cmd *cobra.Command, topic, id string) error {
 		s, err := c.Connect()
 		if err != nil {
@@ -188,7 +190,7 @@ func (c operationCommands) watch() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		v := viewOperation(&o)
+		v := viewOf(&o)
 		if err := c.Record(v, v.rows()...); err != nil {
 			return err
 		}
@@ -200,7 +202,7 @@ func (c operationCommands) watch() *cobra.Command {
 }
 
 // end waits for the end of an operation, and shows how far it is meanwhile.
-func (c operationCommands) end(ctx context.Context, s *client.Client, topic, id string) (o operations.Operation, err error) {
+func (c commands) end(ctx context.Context, s *client.Client, topic, id string) (o operations.Operation, err error) {
 	bar := c.Progress(-1, "tasks")
 	defer bar.Finish()
 	every := time.NewTicker(lookEvery)

@@ -1,0 +1,2 @@
+// Package forecast has what a forecast warns of. client.DueWarning is its Warning.
+package forecast
