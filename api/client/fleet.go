@@ -124,8 +124,7 @@ func shardFrom(s *ddqv1.Shard) Shard {
 	return shard
 }
 
-// DrainNode makes a node give up its shards. It goes on to take calls, and its
-// workers keep working.
+// DrainNode makes a node give up its shards. It goes on to take calls, and its workers keep working.
 func (c *Fleet) DrainNode(ctx context.Context, name string) error {
 	_, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.DrainNode, &ddqv1.DrainNodeRequest{Name: name})
 	return err
@@ -139,8 +138,7 @@ func (c *Fleet) UndrainNode(ctx context.Context, name string) error {
 
 // SetLogLevel makes a node log more or less for a while, and returns until when.
 func (c *Fleet) SetLogLevel(ctx context.Context, node string, change loglevel.Change) (time.Time, error) {
-	r, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.SetLogLevel, change.Request(node))
-	return loglevel.Until(r), err
+	return loglevel.Until(call.Answer(ctx, c.do, call.Idempotent, c.admin.SetLogLevel, change.Request(node)))
 }
 
 // Plan says which shards would move if these nodes drained; with none, which are
@@ -153,8 +151,7 @@ func (c *Fleet) Plan(ctx context.Context, drain ...string) (moves []ShardMove, e
 	return moves, err
 }
 
-// ReleaseShard makes the owner of a shard give it up. The node that should own it
-// claims it at once.
+// ReleaseShard makes the owner of a shard give it up. The node that should own it claims it at once.
 func (c *Fleet) ReleaseShard(ctx context.Context, topic string, n int) error {
 	_, err := call.Answer(ctx, c.do, call.Once, c.admin.ReleaseShard, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
 	return err

@@ -89,7 +89,7 @@ func TestFingerprintsTellEveryFieldApart(t *testing.T) {
 		Backoff: new(store.Backoff), Traits: new(store.Traits), Key: &store.Key{Text: "k"},
 	}, When: When{Delay: 1}}
 	// The id is what a fingerprint is compared under; the rest is not the caller's.
-	others := []string{"ID", "Due", "Created", "Indexed", "RunOf", "StepOf", "Cause", "Trace", "Tells", "Fingerprint", "Attempt", "LastError", "Edits", "Journal"}
+	others := []string{"ID", "Due", "Created", "Indexed", "RunOf", "StepOf", "Cause", "Trace", "Tells", "Encrypted", "Fingerprint", "Attempt", "LastError", "Edits", "Journal"}
 	for i, v := 0, reflect.ValueOf(full.Task); i < v.NumField(); i++ {
 		name := v.Type().Field(i).Name
 		if slices.Contains(others, name) {

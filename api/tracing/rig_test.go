@@ -112,7 +112,7 @@ func (r *rig) named(name string, n int) (all []sdk.ReadOnlySpan) {
 func value(span sdk.ReadOnlySpan, key string) string {
 	for _, a := range span.Attributes() {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

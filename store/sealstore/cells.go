@@ -28,7 +28,7 @@ func (s *Store) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 	for i := range results {
 		inWay := []store.Cell{results[i].Cell}
 		if err := open.cells(ctx, inWay); err != nil { // some of the commits may be made
-			return store.Stamp{}, nil, fmt.Errorf("%w: read the cell that is in the way: %v", store.ErrUnknown, err)
+			return store.Stamp{}, nil, fmt.Errorf("%w: read the cell that is in the way: %s", store.ErrUnknown, err.Error())
 		}
 		results[i].Cell = inWay[0]
 	}

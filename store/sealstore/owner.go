@@ -49,7 +49,7 @@ func unreadable(h *store.Hold, err error) store.Nack {
 func (s *Store) giveBack(ctx context.Context, shard store.Shard, results []store.HoldResult, back []store.Nack, places []int) error {
 	_, ended, err := s.Nack(ctx, shard, back)
 	if err != nil {
-		return fmt.Errorf("%w: give back tasks that cannot be read: %v", store.ErrUnknown, err)
+		return fmt.Errorf("%w: give back tasks that cannot be read: %s", store.ErrUnknown, err.Error())
 	}
 	for k, i := range places {
 		switch {

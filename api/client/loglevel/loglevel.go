@@ -50,10 +50,10 @@ func (c *Change) Request(node string) *ddqv1.SetLogLevelRequest {
 	return &ddqv1.SetLogLevelRequest{Name: node, Level: level, Topic: c.Topic, ForMs: wire.Millis(c.For)}
 }
 
-// Until is when a change ends; the zero time when nothing was turned on.
-func Until(r *ddqv1.SetLogLevelResponse) (until time.Time) {
+// Until is when a change ends, by what a node answered; the zero time when nothing was turned on.
+func Until(r *ddqv1.SetLogLevelResponse, err error) (until time.Time, _ error) {
 	if ms := r.GetUntilUnixMs(); ms != 0 {
 		until = time.UnixMilli(ms)
 	}
-	return until
+	return until, err
 }
