@@ -64,7 +64,7 @@ func (t *topicSubs) receive(c actor.Context, m any) {
 }
 
 func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
-	id := t.Bodies.LastID.Add(1)
+	id := t.LastSub.Add(1)
 	sub := &subscription.Subscriber{ID: id, Options: m.options, Node: t.Name, Party: party(id, &m.options), Out: m.out, Since: t.Clock.Millis()}
 	w := newWorker(t.Runtime, t.ref, sub, m.out)
 	props := t.Props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed

@@ -43,17 +43,23 @@ type Runtime struct {
 	Bodies      *subscription.NodeBudget
 	Random      func() float64 // in [0, 1)
 
-	Running  atomic.Bool
-	Stopping atomic.Bool // also once it has stopped
+	Life
 
 	ManyClocks bool // shards may be on machines whose clocks differ
 
-	Used atomic.Int64 // when a topic was last used, in Unix nanoseconds
+	LastSub atomic.Int64 // id of a subscription: no two of the process have the same
 
 	// Refresh reads an open topic's configuration again.
 	Refresh func(ctx context.Context, topic string) error
 
 	Topics TopicCalls
+}
+
+// Life is where a node is in its life.
+type Life struct {
+	Running  atomic.Bool
+	Stopping atomic.Bool  // also once it has stopped
+	Used     atomic.Int64 // when a topic was last used, in Unix nanoseconds
 }
 
 // TopicCalls are how a shard reaches those of other topics.

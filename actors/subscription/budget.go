@@ -42,12 +42,11 @@ func (s *BodySize) Learn(n, bytes int64) {
 }
 
 // NodeBudget bounds the bodies that are out of the store and not sent, of all
-// subscriptions of a node together, and numbers those.
+// subscriptions of a node together.
 type NodeBudget struct {
 	Most   int64
 	Unsent atomic.Int64 // bytes, with an estimate for those that are assigned
 	Gauge  interface{ Add(float64) }
-	LastID atomic.Int64 // of a subscription: no two of the process have the same
 }
 
 func (n *NodeBudget) add(bytes int64) {

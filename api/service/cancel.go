@@ -8,7 +8,6 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // CancelOutcome is what came of a Cancel.
@@ -98,7 +97,10 @@ func errNotRunning(id string, state store.State) *problem.Error {
 
 // markCancelled marks a task in the store, and tells those who can reach its worker.
 func (s *Tasks) markCancelled(ctx context.Context, ref *actors.Topic, id string) (store.State, *problem.Error) {
-	for _, place := range place.Candidates(ref.Config(), id) {
+	for place, e := range places(ctx, s.node, ref, id) {
+		if e != nil {
+			return 0, e
+		}
 		var results []store.CancelResult
 		if _, err := s.node.Resolve(ctx, func() (err error) {
 			_, results, err = s.store.Cancel(ctx, place, []string{id})

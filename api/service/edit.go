@@ -13,7 +13,6 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // Edited is a task after an edit.
@@ -119,11 +118,13 @@ func (s *Tasks) edit(ctx context.Context, topic, id string, e *editing) (Edited,
 	if err != nil {
 		return Edited{}, err
 	}
-	t := ref.Config()
 	if err := e.resolve(ref); err != nil {
 		return Edited{}, err
 	}
-	for _, place := range place.Candidates(t, id) {
+	for place, err := range places(ctx, s.node, ref, id) {
+		if err != nil {
+			return Edited{}, err
+		}
 		result, seq, err := e.in(ctx, place)
 		if err != nil {
 			return Edited{}, err

@@ -139,6 +139,38 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 	})
 }
 
+// TestANodeFindsTasksOfShardsThatItHasNotHeardOf changes them there a moment after another node gave the
+// topic other shards.
+func TestANodeFindsTasksOfShardsThatItHasNotHeardOf(t *testing.T) {
+	for what, change := range map[string]func(t *testing.T, at *service.Service) error{
+		"delete": func(t *testing.T, at *service.Service) error {
+			_, err := at.Tasks.Delete(t.Context(), "mail", "id")
+			return err
+		},
+		"reschedule": func(t *testing.T, at *service.Service) error {
+			_, err := at.Tasks.Reschedule(t.Context(), "mail", "id", service.When{Delay: time.Hour}, 0)
+			return err
+		},
+		"cancel": func(t *testing.T, at *service.Service) error {
+			_, err := at.Tasks.Cancel(t.Context(), t.Context(), "mail", "id", 0, true)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+				a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
+				servicetest.EnqueueOne(t, b, servicetest.After("mail", "first", time.Hour))
+				servicetest.Idle(2 * time.Second)
+				f.Reshard(f.Nodes["a"], "mail", 5)
+				servicetest.EnqueueOne(t, a, servicetest.After("mail", "id", time.Hour))
+				if err := change(t, b); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 func TestReshardGoesOnWithoutItsNode(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		w := f.Work(f.Nodes["b"], "mail", 100)

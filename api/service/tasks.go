@@ -8,7 +8,6 @@ import (
 	"github.com/ddq-io/ddq/api/service/steps"
 	"github.com/ddq-io/ddq/api/service/tenants"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // Tasks is what is done with one task, and the enqueue of many.
@@ -67,7 +66,10 @@ func (s *Tasks) delete(ctx context.Context, topic, id string, force bool) (found
 			return topic, e
 		}
 	}
-	for _, place := range place.Candidates(ref.Config(), id) {
+	for place, e := range places(ctx, s.node, ref, id) {
+		if e != nil {
+			return topic, e
+		}
 		var stamp store.Stamp
 		var results []store.RemoveResult
 		repeated, err := s.node.Resolve(ctx, func() (err error) {
