@@ -65,11 +65,11 @@ test: deps ## every test of every module, with the race detector; PKGS=./timer/.
 	$(MAKE) --no-print-directory -j 3 test-modules test-bubbles test-others
 
 test-bubbles:
-	$(if $(BUBBLES),$(RACE) $(GO) test -race $(COMPILE) -cpu 1 -p $(JOBS) $(BUBBLES))
+	$(if $(BUBBLES),$(RACE) $(GO) test -race $(COMPILE) -timeout 20m -cpu 1 -p $(JOBS) $(BUBBLES))
 
 test-others:
 	$(GO) build -o $(TESTBIN) ./cmd/ddq
-	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(GO) test -race $(COMPILE) -p $(shell expr $(JOBS) + 1) $(OTHERS))
+	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(GO) test -race $(COMPILE) -timeout 20m -p $(shell expr $(JOBS) + 1) $(OTHERS))
 
 # The modules of their own: what they do is to wait for servers.
 test-modules:
@@ -120,6 +120,8 @@ long-others:
 	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) DDQ_TEST_SPLIT=32s $(GO) test -race $(COMPILE) -count=1 -run '^TestNetworkFaultsLoseNothing$$' ./cmd/ddq
 	$(GO) test -race $(COMPILE) -count=1 -run '^TestCrashLosesNothingAcknowledged$$' ./store/pebblestore -crash.first 2 -crash.seeds 10
 	$(GO) test $(COMPILE) -count=1 -run '^TestTaskIsDeliveredAtItsMillisecond$$' ./api/service -service.farthest 49h
+	$(GO) test $(COMPILE) -count=1 -run '^Test(Conformance|Cells)$$' ./store/sealstore -sealed.stores embedded,redis
+	$(GO) test $(COMPILE) -count=1 -run '^TestALargeWorkflow$$' ./cmd/cli -workflow.steps 10000
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)

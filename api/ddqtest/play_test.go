@@ -19,7 +19,7 @@ import (
 func order() client.Workflow {
 	return client.Workflow{Undo: true, Steps: []client.Step{
 		{Name: "charge", Task: client.Task{MaxRetries: new(3)}, Undo: &client.Task{}},
-		{Name: "approve", Wait: client.Wait{Signal: "approve", Timeout: 24 * time.Hour}},
+		{Name: "approve", Wait: client.Wait{Signal: "approve", Timeout: 2 * time.Hour}},
 		{Name: "ship", After: client.After("charge", "approve")},
 	}}
 }
@@ -53,8 +53,8 @@ func TestPlaysOfAnOrder(t *testing.T) {
 		state client.WorkflowState
 		done  string
 	}{
-		"it is approved":     {ddqtest.Play{Signals: approval(2 * time.Hour)}, client.WorkflowDone, "charged shipped"},
-		"nobody approves":    {ddqtest.Play{Limit: 25 * time.Hour}, client.WorkflowFailed, "charged paid back"},
+		"it is approved":     {ddqtest.Play{Signals: approval(time.Hour)}, client.WorkflowDone, "charged shipped"},
+		"nobody approves":    {ddqtest.Play{Limit: 3 * time.Hour}, client.WorkflowFailed, "charged paid back"},
 		"it cannot be sent":  {ddqtest.Play{Signals: approval(time.Second), Fail: map[string]int{"ship": 100}}, client.WorkflowFailed, "charged paid back"},
 		"a charge fails":     {ddqtest.Play{Signals: approval(time.Hour), Fail: map[string]int{"charge": 2}}, client.WorkflowDone, "charged shipped"},
 		"a worker dies":      {ddqtest.Play{Signals: approval(time.Hour), Crash: map[string]int{"charge": 1}}, client.WorkflowDone, "charged charged shipped"},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,10 +13,13 @@ import (
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-// TestAWorkflowAsLargeAsMayBe has as many steps as one may have, of which an ack adds as many as one may.
-// It ends, and can be looked at. One step more is refused.
-func TestAWorkflowAsLargeAsMayBe(t *testing.T) {
-	const all, grown = 10_000, worker.MaxGrow
+var largeSteps = flag.Int("workflow.steps", 1500, "how many steps the workflow of TestALargeWorkflow has, of which an ack adds 1,000")
+
+// TestALargeWorkflow has many steps, as many as one may have with -workflow.steps 10000, of which an ack
+// adds as many as one may. It ends, and can be looked at. One step more than there may be is refused.
+func TestALargeWorkflow(t *testing.T) {
+	const most, grown = 10_000, worker.MaxGrow
+	all := *largeSteps
 	n := startTestNode(t, func(c *node.Config) { c.Store = node.Embedded })
 	ddq := on(t, n)
 	c, err := client.Dial(n.GRPCAddr(), client.Config{})
@@ -63,7 +67,7 @@ func TestAWorkflowAsLargeAsMayBe(t *testing.T) {
 
 	looked := time.Now()
 	got := ddq(exitOK, "workflow", "get", "large", "--graph", "--timeout", "2m")
-	for _, want := range []string{fmt.Sprint(all, " done"), "page0 to page8997 [8998 done]", "start.more0 to start.more999 [1000 done]", "join [done]"} {
+	for _, want := range []string{fmt.Sprint(all, " done"), fmt.Sprintf("page0 to page%d [%d done]", all-grown-3, all-grown-2), "start.more0 to start.more999 [1000 done]", "join [done]"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("the graph has no %q: %.2000s", want, got.out)
 		}
@@ -76,8 +80,9 @@ func TestAWorkflowAsLargeAsMayBe(t *testing.T) {
 	}
 	t.Logf("looked at three times in %v", time.Since(looked))
 
-	w.ID, w.Steps = "larger", append(w.Steps, make([]client.Step, grown+1)...)
-	for i := all - grown; i < len(w.Steps); i++ {
+	before := len(w.Steps)
+	w.ID, w.Steps = "larger", append(w.Steps, make([]client.Step, most+1-before)...)
+	for i := before; i < len(w.Steps); i++ {
 		w.Steps[i].Name = fmt.Sprint("page", i)
 	}
 	if _, err := c.Submit(t.Context(), w); err == nil || !strings.Contains(err.Error(), "TOO_MANY_STEPS") {

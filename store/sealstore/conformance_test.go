@@ -2,7 +2,9 @@ package sealstore_test
 
 import (
 	"context"
+	"flag"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -101,9 +103,14 @@ func openRedis(t testing.TB, url string) *redisstore.Store {
 
 func closeAtEnd(t testing.TB, s store.Store) { t.Cleanup(func() { s.Close() }) }
 
-// onEach runs f with each kind of store.
+var sealedStores = flag.String("sealed.stores", "memory", "over which stores the suite of stores is played: some of memory, embedded and redis")
+
+// onEach runs f with each kind of store that is to be played.
 func onEach(t *testing.T, f func(t *testing.T, open func(t *testing.T) sealstore.Inner)) {
 	for _, s := range stores {
+		if !strings.Contains(*sealedStores, s.name) {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) { f(t, s.open(t)) })
 	}
 }
