@@ -57,11 +57,14 @@ func (c *Workflows) GetWorkflow(ctx context.Context, topic, id string) (s Workfl
 	return workflowFrom(reply.GetStatus()), stepsFrom(reply.GetSteps()), err
 }
 
+// stepsPage is as much as a page has: each reads the whole workflow.
+const stepsPage = 1000
+
 // ListSteps goes through the steps of a workflow in a state, or all when that is zero. The sequence
 // ends with the first error.
 func (c *Workflows) ListSteps(ctx context.Context, topic, id string, state StepState) iter.Seq2[StepStatus, error] {
 	return call.Pages(func(token string) ([]StepStatus, string, error) {
-		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.ListSteps, &ddqv1.ListStepsRequest{Topic: topic, Id: id, State: ddqv1.StepState(state), PageSize: call.PageSize, PageToken: token})
+		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.ListSteps, &ddqv1.ListStepsRequest{Topic: topic, Id: id, State: ddqv1.StepState(state), PageSize: stepsPage, PageToken: token})
 		return stepsFrom(reply.GetSteps()), reply.GetNextPageToken(), err
 	})
 }
