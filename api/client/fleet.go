@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/call"
+	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/client/loglevel"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -113,10 +114,7 @@ func (c *Fleet) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error
 func shardFrom(s *ddqv1.Shard) Shard {
 	shard := Shard{
 		Topic: s.GetTopic(), N: int(s.GetShard()), Former: s.GetFormer(), Owner: s.GetOwner(), PlacedOn: s.GetPlacedOn(), Epoch: s.GetEpoch(),
-		Depth: depthFrom(s.GetDepth()), Wheel: -1,
-	}
-	if ms := s.GetOldestDueUnixMs(); ms != 0 {
-		shard.OldestDue = time.UnixMilli(ms).UTC()
+		Depth: depthFrom(s.GetDepth()), OldestDue: wire.UnixTime(s.GetOldestDueUnixMs()), Wheel: -1,
 	}
 	if l := s.GetLoad(); l != nil {
 		shard.Wheel, shard.Lateness = l.GetWheel(), time.Duration(l.GetLatenessMs())*time.Millisecond

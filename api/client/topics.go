@@ -243,10 +243,8 @@ func topicFrom(t *ddqv1.Topic) Topic {
 		DeliveryPaused: t.GetDeliveryPaused(),
 		EnqueuePaused:  t.GetEnqueuePaused(),
 		Ramp:           wire.Duration(t.GetRampMs()),
+		Resumed:        wire.UnixTime(t.GetResumedUnixMs()),
 	}
 	topic.Policy.limitsFrom(p)
-	if ms := t.GetResumedUnixMs(); ms != 0 {
-		topic.Resumed = time.UnixMilli(ms).UTC()
-	}
 	return topic
 }

@@ -52,20 +52,12 @@ func fromWire(o *ddqv1.Operation) Operation {
 		ID: o.GetId(), Topic: asked.GetTopic(), Action: actionOf(asked), State: State(o.GetState()), Rate: int(asked.GetRatePerS()),
 		Matched: p.GetMatched(), Changed: p.GetChanged(), Skipped: p.GetSkipped(), Capped: p.GetCapped(),
 		Node: o.GetNode(), StartedBy: o.GetStartedBy(), Stopping: o.GetStopping(),
-		CreatedAt: at(o.GetCreatedUnixMs()), BeganAt: at(o.GetBeganUnixMs()), EndedAt: at(o.GetEndedUnixMs()),
+		CreatedAt: wire.UnixTime(o.GetCreatedUnixMs()), BeganAt: wire.UnixTime(o.GetBeganUnixMs()), EndedAt: wire.UnixTime(o.GetEndedUnixMs()),
 	}
 	if e := o.GetError(); e != nil {
 		out.Error = e.GetReason() + ": " + e.GetMessage()
 	}
 	return out
-}
-
-// at is a time of a message, zero for 0.
-func at(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
 }
 
 // actionOf names what is done.

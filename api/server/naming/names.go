@@ -84,7 +84,7 @@ func inName(c byte) bool {
 // Request makes the names in a request full ones.
 func (n *Names) Request(namespace string, request any) {
 	ns := in(namespace)
-	switch r := request.(type) { // those of which there are many
+	switch r := request.(type) { // by hand where calls are frequent
 	case *ddqv1.EnqueueRequest:
 		r.Topic = ns.full(r.Topic)
 	case *ddqv1.EnqueueBatchRequest:
@@ -145,7 +145,7 @@ func (n *Names) Answer(namespace string, answer any) any {
 		m = proto.Clone(m)
 	}
 	ns := in(namespace)
-	if r, is := m.(*ddqv1.SubscribeResponse); is { // of which there are many
+	if r, is := m.(*ddqv1.SubscribeResponse); is { // the frequent one
 		ns.deliveries(r)
 		return r
 	}

@@ -74,7 +74,7 @@ func fill(m protoreflect.Message, text string, depth int) {
 	}
 }
 
-// What is written by hand for messages of which there are many does what the plans say.
+// Frequent messages are edited by hand, and that does what their plans say.
 func TestMessagesEditedByHandAreAsByPlan(t *testing.T) {
 	names := New()
 	for _, m := range []proto.Message{new(ddqv1.EnqueueRequest), new(ddqv1.EnqueueBatchRequest), new(ddqv1.EnqueueStreamRequest), new(ddqv1.SubscribeRequest)} {

@@ -39,6 +39,14 @@ func UnixMillis(t time.Time) int64 {
 	return t.Add(time.Millisecond - 1).UnixMilli()
 }
 
+// UnixTime is the zero time for 0.
+func UnixTime(ms int64) (t time.Time) {
+	if ms != 0 {
+		t = time.UnixMilli(ms).UTC()
+	}
+	return t
+}
+
 // Millis rounds up, away from "none".
 func Millis(d time.Duration) int64 {
 	ms := d.Milliseconds()
