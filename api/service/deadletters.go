@@ -134,7 +134,20 @@ func (s *DeadLetters) open(ctx context.Context, topic string, ids []string) (*ac
 			return nil, err
 		}
 	}
-	return s.node.Topics().Open(ctx, topic, false)
+	return s.asItIs(ctx, topic)
+}
+
+// asItIs opens a topic with the shards that it has now: another node may have given it others a moment
+// ago, and dead letters may lie there, or steps' tasks that are to be refused.
+func (s *DeadLetters) asItIs(ctx context.Context, topic string) (*actors.Topic, *problem.Error) {
+	ref, e := s.node.Topics().Open(ctx, topic, false)
+	if e != nil {
+		return nil, e
+	}
+	if err := s.node.Topics().Refresh(ctx, topic); err != nil {
+		return nil, problem.FromStore(err)
+	}
+	return ref, nil
 }
 
 func (s *DeadLetters) each(ctx context.Context, ref *actors.Topic, meant deadTargets, again undeliverable.Action, act deadAction) (n int64, missing []string, err error) {

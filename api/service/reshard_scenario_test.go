@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/problem"
@@ -168,6 +169,39 @@ func TestANodeFindsTasksOfShardsThatItHasNotHeardOf(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestANodeFindsDeadLettersOfShardsThatItHasNotHeardOf is the same for tasks that ended there.
+func TestANodeFindsDeadLettersOfShardsThatItHasNotHeardOf(t *testing.T) {
+	for what, change := range map[string]func(t *testing.T, at *service.Service, ids []string) (int64, error){
+		"requeue": func(t *testing.T, at *service.Service, ids []string) (int64, error) {
+			done, err := at.DeadLetters.Requeue(t.Context(), "mail", ids, service.DeadFilter{}, service.Pace{})
+			return done.Count, err
+		},
+		"delete": func(t *testing.T, at *service.Service, ids []string) (int64, error) {
+			n, _, err := at.DeadLetters.Delete(t.Context(), "mail", ids, service.DeadFilter{}, service.Pace{})
+			return n, err
+		},
+	} {
+		for by, ids := range map[string][]string{"id": {"id"}, "filter": nil} {
+			t.Run(what+" by "+by, func(t *testing.T) {
+				servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+					a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
+					servicetest.EnqueueOne(t, b, servicetest.After("mail", "first", time.Hour))
+					w := servicetest.Subscribe(t, a, "mail", 1)
+					servicetest.Idle(2 * time.Second)
+					f.Split(f.Nodes["a"], f.Nodes["b"], true)
+					f.Reshard(f.Nodes["a"], "mail", 5)
+					servicetest.EnqueueOne(t, a, servicetest.After("mail", "id", 0))
+					w.Sub.Settle(2, []subscription.Settlement{{Kind: subscription.SettleNack, Permanent: true, ID: "id", Token: w.TakeOne().Token}})
+					synctest.Wait()
+					if n, err := change(t, b, ids); n != 1 || err != nil {
+						t.Errorf("%d dead letters were changed, %v; want 1", n, err)
+					}
+				})
+			})
+		}
 	}
 }
 
