@@ -26,6 +26,7 @@ SOAK    ?= 1h
 FUZZTIME ?= 20s
 SEEDS   ?= 2000
 SEED    ?=
+FAULTS  ?=
 WORKLOADS ?= throughput lateness herd restart
 
 # What make builds and tests is without what ddq does not use of gRPC (debug pages) and Pebble
@@ -41,7 +42,7 @@ BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build outbox pictures run demo test test-bubbles test-others test-modules race e2e faults soak mutants model sim long long-bubbles long-others fuzz bench bench-go profile bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
+.PHONY: help build outbox pictures run demo test test-bubbles test-others test-modules race e2e faults thorough soak mutants model sim long long-bubbles long-others fuzz bench bench-go profile bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,9 +86,15 @@ race: deps ## the tests COUNT (3) times over, in random order
 e2e: deps ## only the tests of the whole program
 	$(GO) test -race -count=1 ./cmd/...
 
-faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which)
+faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which); FAULTS=herd,drain plays these
 	tools/deps.sh tests faults
-	$(BIN) bench faults --store $(STORES) --each-once --for 6s --rate 150 --at-once 4 --seed $(or $(SEED),1) $(ARGS)
+	$(BIN) bench faults --store $(STORES) $(if $(FAULTS),--faults $(FAULTS)) --each-once --for 6s --rate 150 --at-once 4 --seed $(or $(SEED),1) $(ARGS)
+
+thorough: ## what .ci/run has no time for: ten thousand seeds, longer doses of tests, every fault, every mutant; two hours
+	$(MAKE) sim SEEDS=10000
+	$(MAKE) long
+	$(MAKE) faults
+	$(MAKE) mutants
 
 soak: build ## the same over and over for an hour (SOAK), with a report and a picture in bench/results; a day of ten thousand schedules; and relays of an outbox, killed 100 times
 	tools/deps.sh tests faults

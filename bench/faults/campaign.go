@@ -24,7 +24,7 @@ type campaign struct {
 	Options
 	stores      []string
 	names       []string // of faults; none means all
-	eachOnce    bool     // each fault on one store only
+	eachOnce    bool     // each fault on one store only, and those that cannot be had here on none
 	atOnce      int      // rounds at a time
 	soak        time.Duration
 	report      string // directory
@@ -121,7 +121,7 @@ func (c *campaign) round(ctx context.Context, t todo) error {
 	defer c.mu.Unlock()
 	c.lines = append(c.lines, line)
 	switch {
-	case line.Skipped != "" && len(c.names) == 0:
+	case line.Skipped != "" && (len(c.names) == 0 || c.eachOnce):
 		c.skipped++
 	case line.Verdict == nil:
 		c.failed++

@@ -48,7 +48,7 @@ faults and what each may cost.`,
 	f.BoolVar(&c.Reshard, "reshard", true, "give the topics of schedules, audiences and workflows other shards in the middle of a round")
 	f.IntVar(&c.Recipients, "recipients", plan.AudienceSize, "of the audience, each of whom gets a task every two seconds")
 	f.IntVar(&c.Nodes, "nodes", 3, "servers; one on the embedded store")
-	f.BoolVar(&c.eachOnce, "each-once", false, "every fault on one of the stores only; on which one, the seed says")
+	f.BoolVar(&c.eachOnce, "each-once", false, "each fault on one of the stores only; on which one, the seed says")
 	f.IntVar(&c.atOnce, "at-once", 1, "rounds at a time; they share the machine, so lateness means less then")
 	f.DurationVar(&c.soak, "soak", 0, "go on with other seeds for that long")
 	f.StringVar(&c.report, "report", "", "write a table of all rounds and a picture of lateness over time into this directory")
