@@ -32,7 +32,7 @@ func main() {
 
 // systems are the peers that work on tasks, in one setup. beanstalkd has nothing to tune.
 func systems(setup string) []bench.System {
-	peers := []bench.System{asynqSystem(setup), riverSystem(setup), natsSystem(setup)}
+	peers := []bench.System{asynqSystem(setup), riverSystem(setup), natsSystem(setup, false), natsSystem(setup, true)}
 	if setup == result.SetupDefault {
 		peers = append(peers, beanstalkdSystem())
 	}
@@ -41,7 +41,7 @@ func systems(setup string) []bench.System {
 
 // everySystem are the names that --systems takes. Of BullMQ there are schedules and workflows only, of
 // Celery workflows.
-var everySystem = []string{"ddq", "asynq", "river", "nats", "beanstalkd", "bullmq", "celery"}
+var everySystem = []string{"ddq", "asynq", "river", "nats", "nats-synced", "beanstalkd", "bullmq", "celery"}
 
 // plan is what one command line asks for.
 type plan struct {

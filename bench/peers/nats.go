@@ -21,16 +21,22 @@ import (
 )
 
 // natsSystem is NATS JetStream with message schedules on a file stream; its
-// server is the library's own, in a process of its own.
-func natsSystem(setup string) bench.System {
+// server is the library's own, in a process of its own. Synced: it answers once what it
+// took is on the disk, as ddq does, and not once it is in memory, as it is shipped.
+func natsSystem(setup string, synced bool) bench.System {
 	limits := natsLimits{}
 	if setup == result.SetupTuned {
 		limits = natsLimits{publishes: 10_000, pull: 5_000, unacked: 10_000}
 	}
+	name, most := "nats", 0
+	if synced {
+		name, most = "nats-synced", 20_000 // at 900 a second
+	}
 	return bench.System{
-		Name: "nats",
+		Name:      name,
+		MostTasks: most,
 		Open: func(ctx context.Context, _ bench.Options, b *box.Box) (*bench.Instance, error) {
-			return openNATS(ctx, limits, b)
+			return openNATS(ctx, limits, synced, b)
 		},
 		Dial: func(_ context.Context, target string) (bench.Driver, error) { return dialNATS(target, limits) },
 	}
@@ -59,7 +65,7 @@ const (
 	natsConsumer  = "worker"
 )
 
-func openNATS(ctx context.Context, limits natsLimits, b *box.Box) (*bench.Instance, error) {
+func openNATS(ctx context.Context, limits natsLimits, synced bool, b *box.Box) (*bench.Instance, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -72,18 +78,22 @@ func openNATS(ctx context.Context, limits natsLimits, b *box.Box) (*bench.Instan
 	if err != nil {
 		return nil, err
 	}
-	p, err := b.Start("nats-server", exec.Command(exe, "nats-server", "--addr", addr, "--dir", dir))
+	p, err := b.Start("nats-server", exec.Command(exe, "nats-server", "--addr", addr, "--dir", dir, fmt.Sprint("--synced=", synced)))
 	if err != nil {
 		return nil, err
 	}
 	if err := p.WaitReady(ctx, func(ctx context.Context) error { return makeStream(ctx, addr, limits) }); err != nil {
 		return nil, err
 	}
+	stream := "file stream as shipped (fsync every 2m), "
+	if synced {
+		stream = "file stream with sync_interval always, "
+	}
 	return &bench.Instance{
 		Target:   addr,
 		Store:    "jetstream-file",
 		Version:  server.VERSION,
-		Settings: "file stream as shipped (fsync every 2m), " + limits.String() + ", work queue retention, acks not confirmed; batches are asynchronous publishes",
+		Settings: stream + limits.String() + ", work queue retention, acks not confirmed; batches are asynchronous publishes",
 		Server:   []*box.Process{p},
 	}, nil
 }
@@ -217,6 +227,7 @@ func (d *natsDriver) Close() error {
 // natsServerCommand is the hidden command that runs a NATS server.
 func natsServerCommand() *cobra.Command {
 	var addr, dir string
+	var synced bool
 	cmd := &cobra.Command{
 		Use: "nats-server", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -228,7 +239,7 @@ func natsServerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := server.NewServer(&server.Options{Host: host, Port: n, JetStream: true, StoreDir: dir, NoSigs: true})
+			s, err := server.NewServer(&server.Options{Host: host, Port: n, JetStream: true, StoreDir: dir, SyncAlways: synced, NoSigs: true})
 			if err != nil {
 				return err
 			}
@@ -241,5 +252,6 @@ func natsServerCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&addr, "addr", "", "where to listen")
 	cmd.Flags().StringVar(&dir, "dir", "", "where to keep streams")
+	cmd.Flags().BoolVar(&synced, "synced", false, "sync each write to the disk before it is answered")
 	return cmd
 }
