@@ -67,7 +67,7 @@ func (l *look) takeWalks(ctx context.Context) error {
 	for _, look := range l.walks {
 		l.noteGone(&look.Cell)
 		w := walker{
-			look: l, access: access.Access{Store: audienceStore{l.Store, l.Tasks}},
+			look: l, access: access.Access{Store: audienceStore{l.Store, l.Tasks}, Random: l.Random},
 			cell: look.Cell, took: look.Parcels,
 		}
 		if err := w.run(ctx); err != nil {

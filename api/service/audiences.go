@@ -44,6 +44,7 @@ func audiencesOf(node *actors.Node, st store.Store, look *lookup) *audiences.Aud
 				ref.CellsChanged(shard)
 			}
 		},
+		Random: node.Random,
 	})
 }
 

@@ -35,7 +35,10 @@ var (
 const tries = 50
 
 // Access is the shards of audiences in a store.
-type Access struct{ Store Store }
+type Access struct {
+	Store  Store
+	Random func() float64 // in [0, 1); nil: that of math/rand
+}
 
 // Record returns the record of an audience. One that never was has Gone.
 func (s Access) Record(ctx context.Context, name string) (*audience.Audience, error) {
@@ -86,7 +89,7 @@ func (s Access) View(ctx context.Context, a *audience.Audience, n int, d *audien
 // Leaves reads the directory of a shard and the leaves that are chosen from it, as they
 // were together.
 func (s Access) Leaves(ctx context.Context, a *audience.Audience, n int, choose func(*audience.Directory) []store.CellID) (v *audience.View, err error) {
-	err = repeat(ctx, func() (bool, error) {
+	err = s.repeat(ctx, func() (bool, error) {
 		d, err := s.Directory(ctx, a, n)
 		if err != nil {
 			return false, err
@@ -103,7 +106,7 @@ func (s Access) Leaves(ctx context.Context, a *audience.Audience, n int, choose 
 // Change changes a shard: do makes a commit of what is there, and is called again when
 // somebody else was quicker.
 func (s Access) Change(ctx context.Context, a *audience.Audience, n int, do func(*audience.Directory) (store.Commit, error)) error {
-	return repeat(ctx, func() (bool, error) { return s.try(ctx, a, n, do) })
+	return s.repeat(ctx, func() (bool, error) { return s.try(ctx, a, n, do) })
 }
 
 func (s Access) try(ctx context.Context, a *audience.Audience, n int, do func(*audience.Directory) (store.Commit, error)) (bool, error) {
@@ -189,7 +192,7 @@ func (s Access) open(ctx context.Context, a *audience.Audience, n int) error {
 // Edit changes the record of an audience. change reports whether it changed anything, and may
 // be called again.
 func (s Access) Edit(ctx context.Context, name string, change func(*audience.Audience) bool) (a *audience.Audience, err error) {
-	err = repeat(ctx, func() (bool, error) {
+	err = s.repeat(ctx, func() (bool, error) {
 		from := s.Store.Server(ctx, audience.Catalog())
 		if a, err = s.Record(ctx, name); err != nil {
 			return false, err
@@ -208,13 +211,18 @@ func (s Access) Edit(ctx context.Context, name string, change func(*audience.Aud
 }
 
 // repeat calls do until it is done, and waits a little longer each time.
-func repeat(ctx context.Context, do func() (done bool, err error)) error {
+func (s Access) repeat(ctx context.Context, do func() (done bool, err error)) error {
+	random := s.Random
+	if random == nil {
+		random = rand.Float64
+	}
 	for try := range tries {
 		if done, err := do(); done || err != nil {
 			return err
 		}
+		most := min(time.Millisecond<<min(try, 6), 50*time.Millisecond)
 		select {
-		case <-time.After(rand.N(min(time.Millisecond<<min(try, 6), 50*time.Millisecond))):
+		case <-time.After(time.Duration(random() * float64(most))):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

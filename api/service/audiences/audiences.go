@@ -28,7 +28,7 @@ type Audiences struct {
 	turns   *turns
 }
 
-// Outside is what audiences ask of schedules and topics.
+// Outside is what audiences ask of schedules, of topics and of their node.
 type Outside struct {
 	// Used returns a schedule that has an audience, and nothing when none does. nil: none
 	// ever does.
@@ -37,6 +37,8 @@ type Outside struct {
 	Topic func(ctx context.Context, name string) (*store.Topic, error)
 	// Tell tells the owner of a shard that a call changed when its cells wake. It is a hint.
 	Tell func(ctx context.Context, topic string, shard int)
+	// Random is a number in [0, 1), of pauses. nil: that of math/rand.
+	Random func() float64
 }
 
 // whole fills in what is not given.
@@ -72,7 +74,7 @@ func New(st Store, limits Limits, outside Outside) *Audiences {
 	if limits.PageSize == 0 {
 		limits.PageSize = maxPage
 	}
-	return &Audiences{Access: access.Access{Store: st}, store: st, limits: limits, outside: outside.whole(), zones: newZones(), turns: newTurns()}
+	return &Audiences{Access: access.Access{Store: st, Random: outside.Random}, store: st, limits: limits, outside: outside.whole(), zones: newZones(), turns: newTurns()}
 }
 
 // ready refuses calls that cannot be carried out here.
