@@ -42,6 +42,7 @@ type walker struct {
 	walk     *audience.Walk
 	template *schedule.Template
 	behind   time.Duration // of the step: how late its first place is
+	went     bool          // the step went through recipients
 	verdicts [audience.Verdicts]int64
 }
 
@@ -154,13 +155,17 @@ func (w *walker) step(ctx context.Context) (c store.Commit, err error) {
 	}
 	w.take()
 	now := w.Now()
+	w.went = false
 	w.beginStep(now)
 	wake, err := w.goOn(ctx, now, &c)
 	if err != nil {
 		return store.Commit{}, err
 	}
 	if w.walk.Settle() {
-		return w.end(ctx)
+		if !w.went {
+			return w.end(ctx)
+		}
+		w.walk.Phase, wake = audience.Waiting, now // what the step came to is stored first
 	}
 	put := store.Put{Cell: store.Cell{ID: w.cell.ID, Wake: wake, Body: w.walk.Body()}, If: w.cell.Version}
 	if put.Wake == w.cell.Wake && bytes.Equal(put.Body, w.cell.Body) {
@@ -250,6 +255,7 @@ func (w *walker) goThrough(ctx context.Context, now store.Millis, c *store.Commi
 	if err != nil {
 		return err
 	}
+	w.went = true
 	shards := w.walk.Shards(now, pace, shardsOnce)
 	read := make([]stretch, len(shards))
 	err = inTurn(len(shards), func(i int) (err error) {

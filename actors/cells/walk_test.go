@@ -53,6 +53,7 @@ type walkRun struct {
 	recipients, shards int
 	window, grain      time.Duration
 	each               time.Duration // that a call of the store takes
+	untracked          bool          // the ends of its tasks are not told
 
 	at           store.Millis // when it begins
 	looks, tasks int
@@ -95,7 +96,7 @@ func (w *walkRun) order(r *lookRig) {
 	r.Helper()
 	r.putWith("all", func(s *schedule.Spec) {
 		s.Timetable = timetable.Spec{Entries: []timetable.Entry{{Cron: "0 * * * *"}}}
-		s.Audience = &schedule.Target{Name: "users", Window: w.window, Grain: w.grain, Quiet: uint8(audience.Defer)}
+		s.Audience = &schedule.Target{Name: "users", Window: w.window, Grain: w.grain, Quiet: uint8(audience.Defer), Untracked: w.untracked}
 	})
 	at := r.Now().Time().Truncate(time.Hour).Add(time.Hour)
 	w.at = store.Millis(at.UnixMilli())
