@@ -152,6 +152,9 @@ func (x *scenario) print() string {
 			if e.From > 0 || e.Until > 0 {
 				fmt.Fprintf(&b, " [%d,%d)", e.From, e.Until)
 			}
+			if e.Left {
+				b.WriteString(" left")
+			}
 			b.WriteString("\n")
 		}
 	}

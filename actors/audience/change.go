@@ -63,12 +63,18 @@ func (v *View) Sweep() (c store.Commit, removed int64) {
 	for id, l := range v.Leaves {
 		n := len(l.Entries)
 		for i := range l.Entries {
-			if l.Entries[i].Live() && v.outdated(&l.Entries[i]) {
-				v.Dir.zone(l.Entries[i].Zone).Recipients--
+			x := &l.Entries[i]
+			if x.Left || !v.outdated(x) {
+				continue
+			}
+			if x.Live() {
+				v.Dir.zone(x.Zone).Recipients--
 				removed++
 			}
+			v.Dir.leave(x)
+			e.touched[id] = true
 		}
-		l.Entries = slices.DeleteFunc(l.Entries, func(x Entry) bool { return v.outdated(&x) || v.Dir.unseen(&x) })
+		l.Entries = slices.DeleteFunc(l.Entries, func(x Entry) bool { return v.Dir.unseen(&x) })
 		if len(l.Entries) < n {
 			e.touched[id] = true
 		}
@@ -136,6 +142,9 @@ func (e *editor) move(r *Recipient, found entries) Outcome {
 // when a task is made.
 func (e *editor) prefer(r *Recipient, found entries) {
 	for _, f := range found {
+		if f.Left {
+			continue
+		}
 		f.Preferences, f.Data, f.Generation = r.Preferences, r.Data, e.Dir.Generation
 		e.touched[f.leaf] = true
 	}
@@ -149,11 +158,20 @@ func (e *editor) remove(id string) Outcome {
 	}
 	e.Dir.zone(now.Zone).Recipients--
 	for _, f := range found {
-		l := e.Leaves[f.leaf]
-		l.Entries = slices.DeleteFunc(l.Entries, func(x Entry) bool { return x.ID == id })
+		e.Dir.leave(f.Entry)
 		e.touched[f.leaf] = true
 	}
 	return Removed
+}
+
+// leave makes an entry one of a recipient who is none any more. It stays while runs are open that
+// began before: one that is taken back has to find the task that it made. Nodes that know nothing of
+// Left take it for one who wants none.
+func (d *Directory) leave(e *Entry) {
+	if e.Live() {
+		e.Until = d.Version + 1
+	}
+	e.Left, e.Preferences, e.Data = true, Preferences{Disabled: true}, nil
 }
 
 // entries are those of one recipient.

@@ -27,6 +27,7 @@ type Entry struct {
 	From       int64
 	Until      int64 // 0: without an end
 	Generation int64 // of the directory when it was put last
+	Left       bool  // it was removed: runs only take back the task that they made for it
 }
 
 // Live reports whether it is what the recipient is now.
@@ -80,6 +81,7 @@ func DecodeLeaf(c store.Cell, shards int) (*Leaf, error) {
 		e.ID, e.Zone, e.Data = string(id), zone, slices.Clone(text)
 		e.Preferences = preferencesOf(r.Preferences[preferred])
 		e.From, e.Until, e.Generation = int64(numberAt(r.From, i)), int64(numberAt(r.Until, i)), int64(numberAt(r.Generations, i))
+		e.Left = numberAt(r.Left, i) != 0
 		_, e.At = Locate(e.ID, shards)
 	}
 	return l, nil
@@ -102,6 +104,7 @@ func (l *Leaf) body() []byte {
 		r.Preferred = append(r.Preferred, preferred)
 		r.From, r.Until = append(r.From, uint64(e.From)), append(r.Until, uint64(e.Until))
 		r.Generations = append(r.Generations, uint64(e.Generation))
+		r.Left = append(r.Left, bit(e.Left))
 	}
 	for _, c := range columnsOf(&r) {
 		*c = column(*c)
@@ -110,7 +113,7 @@ func (l *Leaf) body() []byte {
 }
 
 func columnsOf(r *cell.Leaf) []*[]uint64 {
-	return []*[]uint64{&r.IdSizes, &r.DataSizes, &r.Preferred, &r.From, &r.Until, &r.Generations}
+	return []*[]uint64{&r.IdSizes, &r.DataSizes, &r.Preferred, &r.From, &r.Until, &r.Generations, &r.Left}
 }
 
 func preferencesOf(r *cell.Preferences) Preferences {
@@ -124,6 +127,13 @@ func preferencesOf(r *cell.Preferences) Preferences {
 
 func recordOf(p Preferences) *cell.Preferences {
 	return &cell.Preferences{Disabled: p.Disabled, QuietFrom: uint32(p.Quiet.From), QuietTo: uint32(p.Quiet.To), On: p.On, Off: p.Off}
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // column leaves out what a column of numbers need not have: see numberAt.

@@ -207,6 +207,9 @@ func (w *Walk) Take(s Stretch, leaves []*Leaf, pace Pace, zones Zones) []Ticket 
 			tickets = append(tickets, Ticket{ID: w.ID(e.ID), Recipient: &e.Recipient})
 			continue
 		}
+		if e.Left {
+			continue
+		}
 		if o, ok := w.ticket(s.track, e, zones); ok {
 			tickets = append(tickets, o)
 		}

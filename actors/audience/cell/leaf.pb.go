@@ -251,12 +251,14 @@ type Leaf struct {
 	Ids         []byte         `protobuf:"bytes,4,opt,name=ids,proto3" json:"ids,omitempty"`
 	Preferences []*Preferences `protobuf:"bytes,5,rep,name=preferences,proto3" json:"preferences,omitempty"`
 	// Positions in preferences.
-	Preferred     []uint64 `protobuf:"varint,6,rep,packed,name=preferred,proto3" json:"preferred,omitempty"`
-	DataSizes     []uint64 `protobuf:"varint,7,rep,packed,name=data_sizes,json=dataSizes,proto3" json:"data_sizes,omitempty"`
-	Data          []byte   `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
-	From          []uint64 `protobuf:"varint,9,rep,packed,name=from,proto3" json:"from,omitempty"`
-	Until         []uint64 `protobuf:"varint,10,rep,packed,name=until,proto3" json:"until,omitempty"`
-	Generations   []uint64 `protobuf:"varint,11,rep,packed,name=generations,proto3" json:"generations,omitempty"`
+	Preferred   []uint64 `protobuf:"varint,6,rep,packed,name=preferred,proto3" json:"preferred,omitempty"`
+	DataSizes   []uint64 `protobuf:"varint,7,rep,packed,name=data_sizes,json=dataSizes,proto3" json:"data_sizes,omitempty"`
+	Data        []byte   `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
+	From        []uint64 `protobuf:"varint,9,rep,packed,name=from,proto3" json:"from,omitempty"`
+	Until       []uint64 `protobuf:"varint,10,rep,packed,name=until,proto3" json:"until,omitempty"`
+	Generations []uint64 `protobuf:"varint,11,rep,packed,name=generations,proto3" json:"generations,omitempty"`
+	// 1 for those who were removed.
+	Left          []uint64 `protobuf:"varint,12,rep,packed,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +366,13 @@ func (x *Leaf) GetUntil() []uint64 {
 func (x *Leaf) GetGenerations() []uint64 {
 	if x != nil {
 		return x.Generations
+	}
+	return nil
+}
+
+func (x *Leaf) GetLeft() []uint64 {
+	if x != nil {
+		return x.Left
 	}
 	return nil
 }
@@ -1246,7 +1255,7 @@ const file_leaf_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x14\n" +
 	"\x05topic\x18\x03 \x01(\tR\x05topic\x12\x1a\n" +
-	"\bschedule\x18\x04 \x01(\tR\bschedule\"\xbf\x02\n" +
+	"\bschedule\x18\x04 \x01(\tR\bschedule\"\xd3\x02\n" +
 	"\x04Leaf\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x18\n" +
 	"\aentries\x18\x02 \x01(\rR\aentries\x12\x19\n" +
@@ -1260,7 +1269,8 @@ const file_leaf_proto_rawDesc = "" +
 	"\x04from\x18\t \x03(\x04R\x04from\x12\x14\n" +
 	"\x05until\x18\n" +
 	" \x03(\x04R\x05until\x12 \n" +
-	"\vgenerations\x18\v \x03(\x04R\vgenerations\"\x85\x01\n" +
+	"\vgenerations\x18\v \x03(\x04R\vgenerations\x12\x12\n" +
+	"\x04left\x18\f \x03(\x04R\x04left\"\x85\x01\n" +
 	"\vPreferences\x12\x1a\n" +
 	"\bdisabled\x18\x01 \x01(\bR\bdisabled\x12\x1d\n" +
 	"\n" +

@@ -242,14 +242,14 @@ func (m *Leaf) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Generations) > 0 {
+	if len(m.Left) > 0 {
 		var pksize2 int
-		for _, num := range m.Generations {
+		for _, num := range m.Left {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Generations {
+		for _, num := range m.Left {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -260,16 +260,16 @@ func (m *Leaf) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
 		i--
-		dAtA[i] = 0x5a
+		dAtA[i] = 0x62
 	}
-	if len(m.Until) > 0 {
+	if len(m.Generations) > 0 {
 		var pksize4 int
-		for _, num := range m.Until {
+		for _, num := range m.Generations {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Until {
+		for _, num := range m.Generations {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -280,16 +280,16 @@ func (m *Leaf) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize4))
 		i--
-		dAtA[i] = 0x52
+		dAtA[i] = 0x5a
 	}
-	if len(m.From) > 0 {
+	if len(m.Until) > 0 {
 		var pksize6 int
-		for _, num := range m.From {
+		for _, num := range m.Until {
 			pksize6 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize6
 		j5 := i
-		for _, num := range m.From {
+		for _, num := range m.Until {
 			for num >= 1<<7 {
 				dAtA[j5] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -299,6 +299,26 @@ func (m *Leaf) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			j5++
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize6))
+		i--
+		dAtA[i] = 0x52
+	}
+	if len(m.From) > 0 {
+		var pksize8 int
+		for _, num := range m.From {
+			pksize8 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize8
+		j7 := i
+		for _, num := range m.From {
+			for num >= 1<<7 {
+				dAtA[j7] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j7++
+			}
+			dAtA[j7] = uint8(num)
+			j7++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize8))
 		i--
 		dAtA[i] = 0x4a
 	}
@@ -310,33 +330,13 @@ func (m *Leaf) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		dAtA[i] = 0x42
 	}
 	if len(m.DataSizes) > 0 {
-		var pksize8 int
-		for _, num := range m.DataSizes {
-			pksize8 += protohelpers.SizeOfVarint(uint64(num))
-		}
-		i -= pksize8
-		j7 := i
-		for _, num := range m.DataSizes {
-			for num >= 1<<7 {
-				dAtA[j7] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j7++
-			}
-			dAtA[j7] = uint8(num)
-			j7++
-		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize8))
-		i--
-		dAtA[i] = 0x3a
-	}
-	if len(m.Preferred) > 0 {
 		var pksize10 int
-		for _, num := range m.Preferred {
+		for _, num := range m.DataSizes {
 			pksize10 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize10
 		j9 := i
-		for _, num := range m.Preferred {
+		for _, num := range m.DataSizes {
 			for num >= 1<<7 {
 				dAtA[j9] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -346,6 +346,26 @@ func (m *Leaf) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			j9++
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize10))
+		i--
+		dAtA[i] = 0x3a
+	}
+	if len(m.Preferred) > 0 {
+		var pksize12 int
+		for _, num := range m.Preferred {
+			pksize12 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize12
+		j11 := i
+		for _, num := range m.Preferred {
+			for num >= 1<<7 {
+				dAtA[j11] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j11++
+			}
+			dAtA[j11] = uint8(num)
+			j11++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize12))
 		i--
 		dAtA[i] = 0x32
 	}
@@ -369,22 +389,22 @@ func (m *Leaf) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		dAtA[i] = 0x22
 	}
 	if len(m.IdSizes) > 0 {
-		var pksize12 int
+		var pksize14 int
 		for _, num := range m.IdSizes {
-			pksize12 += protohelpers.SizeOfVarint(uint64(num))
+			pksize14 += protohelpers.SizeOfVarint(uint64(num))
 		}
-		i -= pksize12
-		j11 := i
+		i -= pksize14
+		j13 := i
 		for _, num := range m.IdSizes {
 			for num >= 1<<7 {
-				dAtA[j11] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA[j13] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j11++
+				j13++
 			}
-			dAtA[j11] = uint8(num)
-			j11++
+			dAtA[j13] = uint8(num)
+			j13++
 		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize12))
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize14))
 		i--
 		dAtA[i] = 0x1a
 	}
@@ -1348,6 +1368,13 @@ func (m *Leaf) SizeVT() (n int) {
 	if len(m.Generations) > 0 {
 		l = 0
 		for _, e := range m.Generations {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if len(m.Left) > 0 {
+		l = 0
+		for _, e := range m.Left {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -2788,6 +2815,82 @@ func (m *Leaf) UnmarshalVT(dAtA []byte) error {
 				}
 			} else {
 				return fmt.Errorf("proto: wrong wireType = %d for field Generations", wireType)
+			}
+		case 12:
+			if wireType == 0 {
+				var v uint64
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return protohelpers.ErrIntOverflow
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					v |= uint64(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				m.Left = append(m.Left, v)
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return protohelpers.ErrIntOverflow
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return protohelpers.ErrInvalidLength
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return protohelpers.ErrInvalidLength
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				var count int
+				for _, integer := range dAtA[iNdEx:postIndex] {
+					if integer < 128 {
+						count++
+					}
+				}
+				elementCount = count
+				if elementCount != 0 && len(m.Left) == 0 {
+					m.Left = make([]uint64, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v uint64
+					for shift := uint(0); ; shift += 7 {
+						if shift >= 64 {
+							return protohelpers.ErrIntOverflow
+						}
+						if iNdEx >= l {
+							return io.ErrUnexpectedEOF
+						}
+						b := dAtA[iNdEx]
+						iNdEx++
+						v |= uint64(b&0x7F) << shift
+						if b < 0x80 {
+							break
+						}
+					}
+					m.Left = append(m.Left, v)
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field Left", wireType)
 			}
 		default:
 			iNdEx = preIndex
