@@ -61,6 +61,7 @@ type sim struct {
 
 	schedules map[store.CellID]*simSchedule
 	flows     map[string]*simFlow
+	audience  *simAudience    // nil: there is none
 	away      map[string]bool // tasks of the other topic
 	breach    []string        // of what only the simulation can see
 

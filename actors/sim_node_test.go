@@ -574,9 +574,9 @@ func simWeight(name string, s store.Shard) uint64 {
 
 func (v simView) Without(names ...string) fleet.View { return v }
 
-// store is the store as the node reaches it. It keeps cells in runs that have schedules or workflows.
+// store is the store as the node reaches it. It keeps cells in runs that have schedules, workflows or an audience.
 func (n *simNode) store() store.Store {
-	if n.s.plan.schedules+n.s.plan.workflows > 0 {
+	if n.s.plan.schedules+n.s.plan.workflows+n.s.plan.audience > 0 {
 		return simCells{&simStore{n.s, n}}
 	}
 	return &simStore{n.s, n}

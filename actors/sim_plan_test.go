@@ -52,6 +52,7 @@ type simPlan struct {
 	idle                   time.Duration // after which topics close; 0: the default
 	ahead                  time.Duration // of the clock of the store's second primary; 0: it has one clock
 	schedules, workflows   int
+	audience               int           // who may be recipients of it; 0: there is none
 	reshards               int           // of their topic
 	away                   int           // shards of another topic, where workflows have steps and children; 0: there is none
 	holdAhead              time.Duration // that tasks are held before they are due; 0: they are not
@@ -113,6 +114,7 @@ func (s *sim) planFor() simPlan {
 	p.schedules = s.drawSchedules(&p)
 	p.workflows = s.drawWorkflows(&p)
 	p.away = s.drawAway(&p)
+	p.audience = s.drawAudience(&p)
 	p.reshards = s.drawReshards(&p)
 	return p
 }
@@ -241,6 +243,7 @@ func (s *sim) whole() *simResult {
 		s.gossip()
 	}
 	s.schedule()
+	s.gather()
 	s.submitWorkflows()
 	s.produce()
 	s.poll()
@@ -261,6 +264,7 @@ func (s *sim) whole() *simResult {
 	s.audit()
 	s.auditSchedules()
 	s.auditFlows()
+	s.auditAudience()
 	r := &simResult{Seed: s.seed, Steps: s.steps, Lasted: time.Since(s.start), Breaches: s.breach}
 	for _, n := range s.nodes {
 		s.kill(n, "the end")

@@ -7,7 +7,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// A run with schedules or workflows may give their topic other shards, under traffic and faults. What
+// A run with schedules, workflows or an audience may give their topic other shards, under traffic and faults. What
 // lies in cells moves to them, and is in one shard at a time, or on its way; tasks stay where they are.
 // Each occurrence has its run or a reason all the same, and each try of a step its task.
 
@@ -15,7 +15,7 @@ import (
 // store has two clocks a schedule would go from one to the other.
 func (s *sim) drawReshards(p *simPlan) int {
 	rng := rand.New(rand.NewPCG(s.seed, 10))
-	if p.schedules+p.workflows == 0 || p.ahead != 0 || rng.IntN(2) == 0 {
+	if p.schedules+p.workflows+p.audience == 0 || p.ahead != 0 || rng.IntN(2) == 0 {
 		return 0
 	}
 	return 1 + rng.IntN(2)
@@ -60,6 +60,15 @@ func (s *sim) home(id store.CellID, last store.Shard) (store.Shard, bool) {
 		last, there = sh, true
 	}
 	return last, there
+}
+
+// stays reports whether what lies in a shard of the first topic need not move to another one.
+func (s *sim) stays(sh store.Shard) bool {
+	topic, err := s.mem.GetTopic(simContext, simTopic)
+	if err != nil {
+		panic(err) // nobody deletes it in runs that have schedules
+	}
+	return sh.N >= topic.Active().First
 }
 
 // once looks whether what a commit has put is in no other shard.

@@ -310,7 +310,7 @@ func (s *sim) mostLead(sh store.Shard) time.Duration {
 func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool) {
 	s.once(c)
 	s.beganChildren(sh, c)
-	client, now := s.client("schedules"), s.now(sh)
+	client := s.client("schedules")
 	others := notOfTimetable(c)
 	for _, id := range c.Cancels {
 		if _, there := pending[id]; there && !pending[id] {
@@ -327,28 +327,48 @@ func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool
 			client.ask(history.Event{Op: history.Delete, Task: r.ID})(history.Event{}, nil)
 		}
 	}
+	for _, put := range c.Puts {
+		if put.ID.Kind() == store.CellWalk && put.If == 0 && len(put.Body) > 0 {
+			w := s.walkIn(put.Cell)
+			s.ordered(w)
+			s.madeRun(sh, &simMade{w.Run, w.Schedule, w.Occurrence, w.At}, others)
+		}
+	}
 	for _, t := range c.Adds {
 		if t.StepOf != nil {
 			s.away[t.ID] = sh.Topic == simAway
 			s.madeStep(t)
 			continue
 		}
-		book := s.schedules[schedule.CellID(t.RunOf.Schedule)]
-		switch at := t.RunOf.Occurrence; {
-		case others[t.ID]:
-		case book.made[t.ID]:
-			s.broken("doubled: %s makes its run of %v again", t.RunOf.Schedule, at.Time())
-		case t.Due < at || at.Sub(now) > s.mostLead(sh):
-			s.broken("premature: %s makes its run of %v, due %v, at %v", t.RunOf.Schedule, at.Time(), t.Due.Time(), now.Time())
-		case book.paused != 0 && at > book.paused:
-			s.broken("strayed: %s makes its run of %v, and is paused since %v", t.RunOf.Schedule, at.Time(), book.paused.Time())
-		}
-		if !others[t.ID] {
-			book.made[t.ID] = true
+		if t.RunOf.Recipient == "" {
+			s.madeRun(sh, &simMade{t.ID, t.RunOf.Schedule, t.RunOf.Occurrence, t.Due}, others)
 		}
 		client.ask(history.Event{Op: history.Enqueue, Task: t.ID, Due: int64(t.Due), Sum: string(t.Payload), Attempts: t.MaxRetries + 1})(
 			history.Event{Due: int64(t.Due)}, nil)
 	}
+}
+
+// simMade is a run that a schedule makes: a task, or one that goes through the audience.
+type simMade struct {
+	id, schedule string
+	at, due      store.Millis
+}
+
+// madeRun writes down a run, and looks whether it may be there: others are not of the timetable.
+func (s *sim) madeRun(sh store.Shard, r *simMade, others map[string]bool) {
+	if others[r.id] {
+		return
+	}
+	book, now := s.schedules[schedule.CellID(r.schedule)], s.now(sh)
+	switch {
+	case book.made[r.id]:
+		s.broken("doubled: %s makes its run of %v again", r.schedule, r.at.Time())
+	case r.due < r.at || r.at.Sub(now) > s.mostLead(sh):
+		s.broken("premature: %s makes its run of %v, due %v, at %v", r.schedule, r.at.Time(), r.due.Time(), now.Time())
+	case book.paused != 0 && r.at > book.paused:
+		s.broken("strayed: %s makes its run of %v, and is paused since %v", r.schedule, r.at.Time(), book.paused.Time())
+	}
+	book.made[r.id] = true
 }
 
 // notOfTimetable are the runs that a commit adds for other reasons.
@@ -367,11 +387,11 @@ func notOfTimetable(c *store.Commit) map[string]bool {
 	return others
 }
 
-// schedulesOver reports whether all schedules have finished.
+// schedulesOver reports whether all schedules have finished, and are where they are to stay.
 func (s *sim) schedulesOver() bool {
 	for id := range s.schedules {
 		one, _ := s.readSchedule(id)
-		if one != nil && one.Phase == schedule.Finished {
+		if one != nil && one.Phase == schedule.Finished && s.stays(s.schedules[id].shard) {
 			continue
 		}
 		if one != nil && one.Phase == schedule.Paused { // a pause that nobody was answered
@@ -384,8 +404,14 @@ func (s *sim) schedulesOver() bool {
 
 // auditSchedules looks whether each occurrence has become something.
 func (s *sim) auditSchedules() {
+	var ids []store.CellID
 	for i := range s.plan.schedules {
-		id := schedule.CellID(fmt.Sprintf("schedule%d", i))
+		ids = append(ids, schedule.CellID(fmt.Sprintf("schedule%d", i)))
+	}
+	if s.audience != nil {
+		ids = append(ids, schedule.CellID(simMails))
+	}
+	for _, id := range ids {
 		book := s.schedules[id]
 		one, _ := s.readSchedule(id)
 		if one == nil {
@@ -405,9 +431,11 @@ func (s *sim) auditSchedules() {
 		switch {
 		case one.Phase != schedule.Finished || len(one.Open)+len(one.Waiting)+len(one.Recalled) > 0:
 			s.broken("%s has not finished: %+v", one.Name, one)
+		case !s.stays(book.shard):
+			s.broken("stranded: %s is in %v, which is of before a reshard", one.Name, book.shard)
 		case len(one.History) == schedule.MaxHistory: // it may have forgotten skips of triggers
 		case one.Made != int64(len(book.made)) || one.Made+skipped != named:
-			s.broken("vanished: of %d occurrences %s made %d, with %d tasks, and skipped %v", named, one.Name, one.Made, len(book.made), one.Skipped)
+			s.broken("vanished: of %d occurrences %s made %d, with %d runs, and skipped %v", named, one.Name, one.Made, len(book.made), one.Skipped)
 		}
 	}
 }
@@ -418,13 +446,19 @@ type simCells struct{ *simStore }
 var _ store.Cells = simCells{}
 
 func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
+	turn := st.s.whose()
+	asked, _ := ctx.Value(simAsked{}).(*simChange)
 	return askAll(ctx, st.simStore, "commit", sh, true, func(m *memstore.Store) (store.Stamp, []store.CommitResult, error) {
+		walks := st.s.walksOf(m, sh, commits)
 		pending := st.s.pendingOf(sh, commits)
 		reasons := st.s.doubts(m, sh, commits)
 		stamp, results, err := m.Commit(simContext, sh, f, commits)
 		for i := range results {
-			if results[i].Status == store.OK {
+			if results[i].Status == store.OK && st.s.isAudience(sh) {
+				st.s.audienceChanged(sh, &commits[i], asked)
+			} else if results[i].Status == store.OK {
 				st.s.committed(sh, &commits[i], pending)
+				st.s.walked(turn, &commits[i], walks)
 				if reasons[i] != "" {
 					st.s.broken("%s", reasons[i])
 				}
@@ -438,7 +472,9 @@ func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, c
 }
 
 func (st simCells) Cells(ctx context.Context, sh store.Shard, ids []store.CellID) ([]store.Cell, error) {
+	turn := st.s.whose()
 	return askStore(ctx, st.simStore, "cells", sh, false, func(m *memstore.Store) ([]store.Cell, error) {
+		st.s.audienceRead(turn, sh, ids)
 		st.s.meddleWith(ids)
 		st.s.meddleWithFlows(ids)
 		return m.Cells(simContext, sh, ids)
