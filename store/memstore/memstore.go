@@ -23,12 +23,14 @@ type Store struct {
 	attributeIndex
 	cellTable
 	registry
+	rewriter
 }
 
 var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Cells    = (*Store)(nil)
 	_ store.Registry = (*Store)(nil)
+	_ store.Rewriter = (*Store)(nil)
 )
 
 // New returns an empty store.
@@ -40,7 +42,7 @@ func New() *Store {
 		catalog:   catalog{c, make(map[string]store.Topic)},
 		limits:    limits{c, limit.NewTable()},
 		changeLog: changeLog{c}, attributeIndex: attributeIndex{c}, cellTable: cellTable{c},
-		registry: registry{core: c, kinds: make(map[string]map[string]store.Record)},
+		registry: registry{core: c, kinds: make(map[string]map[string]store.Record)}, rewriter: rewriter{c},
 	}
 }
 

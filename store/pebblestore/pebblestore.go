@@ -30,6 +30,7 @@ type Store struct {
 	index
 	registry
 	cellKeeper
+	rewriter
 }
 
 type (
@@ -50,6 +51,7 @@ var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Registry = (*Store)(nil)
 	_ store.Cells    = (*Store)(nil)
+	_ store.Rewriter = (*Store)(nil)
 )
 
 // Open opens the store in c.Dir, creating it when there is none. It returns
@@ -77,6 +79,7 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 		index:      index{b},
 		registry:   registry{base: b, count: make(map[string]int)},
 		cellKeeper: cellKeeper{b},
+		rewriter:   rewriter{b},
 	}
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
 	d, err := datadir.Open(c, files, log, s.load)

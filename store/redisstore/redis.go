@@ -26,6 +26,7 @@ type Store struct {
 	index
 	cells
 	registry
+	rewriter
 }
 
 // The roles of a store, and where their calls are.
@@ -54,6 +55,7 @@ var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Cells    = (*Store)(nil)
 	_ store.Registry = (*Store)(nil)
+	_ store.Rewriter = (*Store)(nil)
 )
 
 // Open connects to a Redis and checks that it may be trusted with tasks:
@@ -74,7 +76,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 func newStore(c *core) *Store {
 	return &Store{
 		core: c, writer: writer{c}, owner: owner{c}, sweeper: sweeper{c}, reader: reader{c}, retention: retention{c},
-		catalog: catalog{core: c}, limits: limits{c}, changeLog: changeLog{c}, index: index{c}, cells: cells{c}, registry: registry{c},
+		catalog: catalog{core: c}, limits: limits{c}, changeLog: changeLog{c}, index: index{c}, cells: cells{c}, registry: registry{c}, rewriter: rewriter{c},
 	}
 }
 

@@ -22,6 +22,7 @@ type scripts struct {
 	catalogScripts
 	cellScripts
 	registryScripts
+	rewriterScripts
 }
 
 type (
@@ -35,6 +36,7 @@ type (
 	logScripts       struct{ watch, changes, changesWaited *conn.Script }
 	indexScripts     struct{ lookup, reindex *conn.Script }
 	registryScripts  struct{ putRecord, deleteRecord, readRecords *conn.Script }
+	rewriterScripts  struct{ rewrite *conn.Script }
 	catalogScripts   struct{ putTopic, deleteTopic *conn.Script }
 	cellScripts      struct{ commit, commitOn, cells, listed, wakes, parcelsOf *conn.Script }
 )
@@ -59,7 +61,7 @@ func assembleScripts() (*scripts, error) {
 		"lookup": &l.lookup, "reindex": &l.reindex,
 		"commit": &l.commit, "commit_on": &l.commitOn, "cells": &l.cells, "listed": &l.listed, "wakes": &l.wakes, "parcels_of": &l.parcelsOf,
 		"put_topic": &l.putTopic, "delete_topic": &l.deleteTopic,
-		"put_record": &l.putRecord, "delete_record": &l.deleteRecord, "read_records": &l.readRecords,
+		"put_record": &l.putRecord, "delete_record": &l.deleteRecord, "read_records": &l.readRecords, "rewrite": &l.rewrite,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

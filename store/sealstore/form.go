@@ -52,6 +52,8 @@ type dataKey struct {
 	id   KeyID
 	gcm  cipher.AEAD
 	used atomic.Int64 // seals of this process
+
+	retired atomic.Bool // nothing more is to be sealed with it
 }
 
 func newDataKey(id KeyID, key []byte) (*dataKey, error) {

@@ -22,6 +22,9 @@ type Config struct {
 	// ReadOnly has nothing sealed: what is sealed is read all the same. A fleet begins with that,
 	// so that no node seals what another one cannot read.
 	ReadOnly bool
+
+	// Alone says that no other process uses the store.
+	Alone bool
 }
 
 // Bounds of data keys.
@@ -39,25 +42,28 @@ type Keys struct {
 	log      *slog.Logger
 
 	known   atomic.Pointer[map[KeyID]*dataKey]
-	current atomic.Pointer[dataKey] // to seal with; nil when nothing is sealed
+	closed  atomic.Pointer[map[KeyID]bool] // of a process without master keys: those that there are
+	current atomic.Pointer[dataKey]        // to seal with; nil when nothing is sealed
 	missing missing
 	corrupt atomic.Int64
 
-	mu sync.Mutex // held over calls of the registry
+	mu     sync.Mutex   // held over calls of the registry
+	looked atomic.Int64 // when it was last known which keys are retired, in nanoseconds since began
+	began  time.Time
+	change int64 // of the registry, as it was then; guarded by mu
 }
 
 // OpenKeys reads the data keys of a store and makes one of this process. A KeyError says that the
 // master keys do not unwrap them, and which ones they need.
 func OpenKeys(ctx context.Context, registry store.Registry, masters *Masters, config Config, log *slog.Logger) (*Keys, error) {
-	k := &Keys{config: config, registry: registry, masters: masters, log: log}
-	k.known.Store(&map[KeyID]*dataKey{})
+	k := newKeys(registry, masters, config, log)
 	all, err := readRecords(ctx, registry)
 	if err != nil {
 		return nil, err
 	}
 	var wrong []stored
 	for i := range all {
-		if err := k.learn(&all[i]); err != nil {
+		if err := k.learn(&all[i]); err != nil && !all[i].unneeded() {
 			wrong = append(wrong, all[i])
 		}
 	}
@@ -70,9 +76,21 @@ func OpenKeys(ctx context.Context, registry store.Registry, masters *Masters, co
 	return k, k.renew(ctx, nil)
 }
 
-// learn unwraps a data key, unless it is known.
+func newKeys(registry store.Registry, masters *Masters, config Config, log *slog.Logger) *Keys {
+	k := &Keys{config: config, registry: registry, masters: masters, log: log, began: time.Now()}
+	k.known.Store(&map[KeyID]*dataKey{})
+	k.closed.Store(&map[KeyID]bool{})
+	return k
+}
+
+// learn unwraps a data key, unless it is known, and notes whether it is retired.
 func (k *Keys) learn(s *stored) error {
-	if _, ok := (*k.known.Load())[s.id]; ok {
+	if k.masters == nil {
+		k.close(s.id)
+		return nil
+	}
+	if one, ok := (*k.known.Load())[s.id]; ok {
+		one.retired.Store(s.Retired != 0)
 		return nil
 	}
 	key, err := k.masters.unwrap(s.id, s.Master, s.Key)
@@ -83,6 +101,7 @@ func (k *Keys) learn(s *stored) error {
 	if err != nil {
 		return err
 	}
+	one.retired.Store(s.Retired != 0)
 	k.add(one)
 	return nil
 }
@@ -118,6 +137,11 @@ func (k *Keys) find(ctx context.Context, id KeyID) (*dataKey, error) {
 func (k *Keys) look(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.read(ctx)
+}
+
+// read reads the records. Under mu.
+func (k *Keys) read(ctx context.Context) error {
 	all, err := readRecords(ctx, k.registry)
 	if err != nil {
 		return err
@@ -133,7 +157,13 @@ func (k *Keys) look(ctx context.Context) error {
 // sealing returns the key to seal with; nil when nothing is sealed.
 func (k *Keys) sealing(ctx context.Context) (*dataKey, error) {
 	one := k.current.Load()
-	if one == nil || one.used.Load() < maxSeals {
+	if one == nil {
+		return nil, nil
+	}
+	if err := k.follow(ctx); err != nil {
+		return nil, fmt.Errorf("look whether the data key is retired: %w", err)
+	}
+	if one.used.Load() < maxSeals && !one.retired.Load() {
 		return one, nil
 	}
 	if err := k.renew(ctx, one); err != nil {
@@ -150,8 +180,10 @@ func (k *Keys) renew(ctx context.Context, old *dataKey) error {
 		return nil
 	}
 	if len(*k.known.Load()) >= mostKeys {
-		k.current.Store(k.another(old))
-		return nil
+		if other := k.another(old); other != nil {
+			k.current.Store(other)
+			return nil
+		}
 	}
 	for {
 		err := k.make(ctx)
@@ -178,12 +210,12 @@ func (k *Keys) make(ctx context.Context) error {
 	return nil
 }
 
-// another returns a key that is known, at random, but not old.
+// another returns a key that is known and in use, at random, but not old; nil: there is none.
 func (k *Keys) another(old *dataKey) *dataKey {
 	for _, one := range *k.known.Load() { // in a random order
-		if one != old {
+		if one != old && !one.retired.Load() {
 			return one
 		}
 	}
-	return old
+	return nil
 }

@@ -75,8 +75,12 @@ func (m *missing) times() int64 {
 	return m.count
 }
 
-// Ready returns an error while data keys are missing, which names them.
+// Ready returns an error while data keys are missing, which names them. In a process without master keys it goes on to
+// do so once it has met one.
 func (k *Keys) Ready() error {
+	if len(*k.closed.Load()) > 0 {
+		return errKeyless
+	}
 	ids := k.missing.ids(time.Now())
 	ids = slices.DeleteFunc(ids, func(name string) bool {
 		id, err := parseKeyID(name)

@@ -13,9 +13,21 @@ import (
 type opener struct {
 	keys  *Keys
 	topic []byte
+	known bool // by keys that are known: nobody is asked for others
 }
 
-func (k *Keys) opener(topic string) opener { return opener{k, []byte(topic)} }
+func (k *Keys) opener(topic string) opener { return opener{keys: k, topic: []byte(topic)} }
+
+// find returns the key of that id.
+func (o *opener) find(ctx context.Context, id KeyID) (*dataKey, error) {
+	if !o.known {
+		return o.keys.find(ctx, id)
+	}
+	if one := (*o.keys.known.Load())[id]; one != nil {
+		return one, nil
+	}
+	return nil, ErrUnknownKey
+}
 
 // bare opens what is said to be sealed, in the same memory. Empty stays so.
 func (o *opener) bare(ctx context.Context, b []byte) ([]byte, error) {
@@ -25,7 +37,7 @@ func (o *opener) bare(ctx context.Context, b []byte) ([]byte, error) {
 	if len(b) < store.EncryptedBytes {
 		return nil, o.spoilt()
 	}
-	key, err := o.keys.find(ctx, KeyID(b))
+	key, err := o.find(ctx, KeyID(b))
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +58,9 @@ func (o *opener) spoilt() error {
 func (o *opener) value(ctx context.Context, b []byte) ([]byte, error) {
 	if !marked(b) {
 		return b, nil
+	}
+	if sealed, err := o.keys.seals(ctx, KeyID(b[1:])); err != nil || !sealed {
+		return b, err
 	}
 	return o.bare(ctx, b[1:])
 }

@@ -21,7 +21,15 @@ type record struct {
 	Key    []byte       `json:"key"`     // wrapped
 	Made   store.Millis `json:"made_ms"` // by the clock of the node
 	Node   string       `json:"node"`    // that made it
+
+	// Retired is when its use ended, and Cleared when nothing was sealed with it any more; 0: not yet. Both
+	// are by the clock of the node that wrote them.
+	Retired store.Millis `json:"retired_ms,omitempty"`
+	Cleared store.Millis `json:"cleared_ms,omitempty"`
 }
+
+// unneeded reports whether nothing is sealed with the key any more.
+func (r *record) unneeded() bool { return r.Cleared != 0 }
 
 // stored is a record with what the registry says of it.
 type stored struct {

@@ -15,6 +15,9 @@ type KeyInfo struct {
 	Made   store.Millis
 	Node   string // that made it
 	Opens  bool   // one of the master keys unwraps it
+
+	Retired bool // nothing more is sealed with it
+	Needed  bool // something may be sealed with it
 }
 
 // List returns the data keys of a store; masters may be nil.
@@ -25,7 +28,7 @@ func List(ctx context.Context, registry store.Registry, masters *Masters) ([]Key
 	}
 	infos := make([]KeyInfo, len(all))
 	for i := range all {
-		infos[i] = KeyInfo{ID: all[i].id, Master: all[i].Master, Made: all[i].Made, Node: all[i].Node}
+		infos[i] = KeyInfo{ID: all[i].id, Master: all[i].Master, Made: all[i].Made, Node: all[i].Node, Retired: all[i].Retired != 0, Needed: !all[i].unneeded()}
 		if masters != nil {
 			_, err := masters.unwrap(all[i].id, all[i].Master, all[i].Key)
 			infos[i].Opens = err == nil
@@ -38,8 +41,8 @@ func List(ctx context.Context, registry store.Registry, masters *Masters) ([]Key
 const rotatePasses = 10
 
 // Rotate wraps with the first of the master keys every data key that another one wrapped, and returns how
-// many there were. What is sealed stays as it is. A KeyError says which data keys it cannot unwrap;
-// none is changed then.
+// many there were. What is sealed stays as it is, and so is a key that it cannot unwrap and nobody needs. A
+// KeyError says which others it cannot unwrap; none is changed then.
 func Rotate(ctx context.Context, registry store.Registry, masters *Masters) (rotated int, err error) {
 	for range rotatePasses {
 		all, err := readRecords(ctx, registry)
@@ -64,7 +67,7 @@ func unwrapAll(masters *Masters, all []stored) ([][]byte, error) {
 	var wrong []stored
 	for i := range all {
 		var err error
-		if keys[i], err = masters.unwrap(all[i].id, all[i].Master, all[i].Key); err != nil {
+		if keys[i], err = masters.unwrap(all[i].id, all[i].Master, all[i].Key); err != nil && !all[i].unneeded() {
 			wrong = append(wrong, all[i])
 		}
 	}
@@ -82,7 +85,7 @@ func otherKeys(masters *Masters, wrong []stored) error {
 func rotateOnce(ctx context.Context, registry store.Registry, masters *Masters, all []stored, keys [][]byte) (n, left int, err error) {
 	for i := range all {
 		s := &all[i]
-		if s.Master == masters.all[0].id {
+		if s.Master == masters.all[0].id || keys[i] == nil {
 			continue
 		}
 		s.Master, s.Key = masters.wrap(s.id, keys[i])

@@ -11,6 +11,7 @@ type Inner interface {
 	store.Store
 	store.Cells
 	store.Registry
+	store.Rewriter
 }
 
 // Store is another store, in which what users wrote is sealed. What has none of it passes through.
@@ -36,4 +37,12 @@ func (s *Store) sealer(ctx context.Context, shard store.Shard) (sealer, error) {
 		return sealer{}, err
 	}
 	return sealer{key: key, topic: []byte(shard.Topic)}, nil
+}
+
+// Failed returns why the inner store never will answer again, or nil.
+func (s *Store) Failed() error {
+	if f, ok := s.Inner.(interface{ Failed() error }); ok {
+		return f.Failed()
+	}
+	return nil
 }

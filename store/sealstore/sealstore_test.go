@@ -20,16 +20,19 @@ var mail = store.Shard{Topic: "mail"}
 // bench is a store with a shard that the test owns, as a process sees it, and as it is stored.
 type bench struct {
 	*testing.T
-	inner *memstore.Store
+	inner sealstore.Inner
 	s     *sealstore.Store
 	keys  *sealstore.Keys
 	fence store.Fence
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{T: t, inner: openMemory(t)}
-	b.keys = keysOf(t, b.inner)
-	b.s = sealstore.New(b.inner, b.keys)
+	inner := openMemory(t)
+	return benchOver(t, inner, keysOf(t, inner))
+}
+
+func benchOver(t *testing.T, inner sealstore.Inner, keys *sealstore.Keys) *bench {
+	b := &bench{T: t, inner: inner, s: sealstore.New(inner, keys), keys: keys}
 	session := store.Session{Node: "a", Start: store.NewToken(), TTL: time.Hour, Begin: true}
 	_, err := b.s.RenewSession(t.Context(), session)
 	b.ok(err)
@@ -341,7 +344,7 @@ func TestEndOfATaskThatCannotBeReadHasFailed(t *testing.T) {
 	if results[0].Status != store.OK {
 		t.Fatalf("hold: %v", results[0].Status)
 	}
-	other := &spoiler{b.inner}
+	other := &spoiler{b.inner.(*memstore.Store)}
 	_, _, err = sealstore.New(other, b.keys).Ack(t.Context(), mail, []store.Ack{{ID: "a", Token: store.Token{1}, Result: []byte("42")}}, time.Hour)
 	b.ok(err)
 	parcels, err := b.s.Parcels(t.Context(), mail, store.InBox, 0, 10)
@@ -359,4 +362,47 @@ func (s *spoiler) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, 
 		acks[i].Result[len(acks[i].Result)-1] ^= 1
 	}
 	return s.Store.Ack(ctx, shard, acks, retention)
+}
+
+// A process without a key hands out nothing that another one has sealed since, and says that it is not ready. What users
+// wrote is theirs, whatever it looks like.
+func TestWithoutAKeyNothingSealedIsHandedOut(t *testing.T) {
+	inner := openMemory(t)
+	keys, err := sealstore.OpenKeyless(t.Context(), inner, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := benchOver(t, inner, keys)
+	looks := "\xF6abc" + string([]byte{'a' ^ 'b' ^ 'c' ^ 0xA5}) + strings.Repeat("x", 40)
+	b.add(b.s, dueTask("plain", "hello"))
+	token := store.NewToken()
+	_, held, err := b.s.Hold(t.Context(), mail, b.fence, []store.Hold{{ID: "plain", Token: token, Visibility: time.Hour}})
+	b.ok(err)
+	if held[0].Status != store.OK {
+		t.Fatalf("held as %v", held[0])
+	}
+	_, _, err = b.s.Ack(t.Context(), mail, []store.Ack{{ID: "plain", Token: token, Result: []byte(looks)}}, time.Hour)
+	b.ok(err)
+	past, err := b.s.History(t.Context(), mail, []string{"plain"})
+	b.ok(err)
+	if got := string(past[0].Result); got != looks {
+		t.Errorf("the result is read as %q", got)
+	}
+	if err := b.keys.Ready(); err != nil {
+		t.Errorf("while nobody seals: %v", err)
+	}
+
+	b.add(sealed(t, b.inner).(*sealstore.Store), dueTask("sealed", "secret"))
+	if got := b.hold(b.s, "sealed"); got.Status != store.NotDue || got.Due == 0 {
+		t.Errorf("held as %+v", got)
+	}
+	if got := b.get(b.s, "sealed"); !got.Encrypted || got.Attempt != 0 {
+		t.Errorf("read as %+v", got)
+	}
+	if err := b.keys.Ready(); err == nil || b.keys.Missed() == 0 {
+		t.Error("it is ready")
+	}
+	if _, err := sealstore.OpenKeyless(t.Context(), b.inner, quiet()); !errors.As(err, new(sealstore.KeyError)) {
+		t.Errorf("another one starts: %v", err)
+	}
 }
