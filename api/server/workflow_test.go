@@ -338,7 +338,7 @@ func TestOrder(t *testing.T) {
 		must(r, r.finish(ship, func(a *ddqv1.Ack) { a.Result = []byte("shipped") }))
 		ended, err := r.workflows.WaitWorkflow(r.Context(), &ddqv1.WaitWorkflowRequest{Id: "order-17", WaitMs: 10_000})
 		must(r, err)
-		if !ended.Ended || ended.Status.State != ddqv1.WorkflowState_WORKFLOW_STATE_DONE {
+		if !ended.Ended || ended.Status.State != ddqv1.WorkflowState_WORKFLOW_STATE_DONE || string(ended.Status.Result) != "shipped" {
 			r.Errorf("it ended as %v", ended)
 		}
 		full, err := r.workflows.GetWorkflow(r.Context(), &ddqv1.GetWorkflowRequest{Id: "order-17", View: ddqv1.WorkflowView_WORKFLOW_VIEW_FULL})

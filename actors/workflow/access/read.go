@@ -120,12 +120,15 @@ const (
 	lastPause  = time.Second
 )
 
-// Wait returns a workflow once it has ended, and as it is when the wait is over.
+// Wait returns a workflow once it has ended, with its result, and as it is when the wait is over.
 func (a *Access) Wait(ctx context.Context, topic *store.Topic, id string, wait time.Duration) (workflow.Status, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		s, _, err := a.Get(ctx, topic, id, false, false)
+		if err == nil && s.State == workflow.Done {
+			s, _, err = a.Get(ctx, topic, id, false, true)
+		}
 		if err != nil || !s.State.Open() || wait == 0 {
 			return s, err
 		}
