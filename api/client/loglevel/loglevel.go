@@ -51,9 +51,6 @@ func (c *Change) Request(node string) *ddqv1.SetLogLevelRequest {
 }
 
 // Until is when a change ends, by what a node answered; the zero time when nothing was turned on.
-func Until(r *ddqv1.SetLogLevelResponse, err error) (until time.Time, _ error) {
-	if ms := r.GetUntilUnixMs(); ms != 0 {
-		until = time.UnixMilli(ms)
-	}
-	return until, err
+func Until(r *ddqv1.SetLogLevelResponse, err error) (time.Time, error) {
+	return wire.UnixTime(r.GetUntilUnixMs()), err
 }
