@@ -68,7 +68,7 @@ func scenarios(t *testing.T) []scenario {
 }
 
 // noTopic are the calls that are not about one topic.
-var noTopic = map[string]bool{"client": true, "enqueue_batch": true, "list_topics": true, "describe_server": true, "keyed_id": true}
+var noTopic = map[string]bool{"client": true, "enqueue_batch": true, "list_topics": true, "describe_server": true, "request": true, "keyed_id": true}
 
 // filled is what a step has, with the words that stand for something replaced.
 func filled(value any, words *strings.Replacer) any {

@@ -127,10 +127,10 @@ def handle(task):
 class Driver:
     c = None
 
-    def client(self, url, token=None, timeout_ms=30_000, ca=None):
+    def client(self, url, token=None, timeout_ms=30_000, ca=None, namespace=""):
         if self.c is not None:
             self.c.close()
-        self.c = ddq.Client(url, token=token, timeout=timeout_ms / 1000, context=ssl.create_default_context(cafile=ca) if ca else None)
+        self.c = ddq.Client(url, token=token, timeout=timeout_ms / 1000, context=ssl.create_default_context(cafile=ca) if ca else None, namespace=namespace)
 
     def enqueue(self, **task):
         return self.c.enqueue(**task_of(task))
@@ -224,6 +224,9 @@ class Driver:
     def keyed_id(self, key):
         first, second = ddq.new_keyed_id(key), ddq.new_keyed_id(key)
         return {"place": first[24:32], "group": first[14:18], "rises": first < second}
+
+    def request(self, method, path, body=None):
+        return self.c.call(method, path, body=body)
 
     def work(self, topic, name="", concurrency=10, **options):
         seconds = {option[: -len("_ms")]: value / 1000 for option, value in options.items()}

@@ -6,8 +6,8 @@ const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 const calls = {};
 let client, worker;
 
-calls.client = ({ url, token, timeout_ms }) => {
-  client = new ddq.Client({ url, token, timeoutMs: timeout_ms });
+calls.client = ({ url, token, timeout_ms, namespace }) => {
+  client = new ddq.Client({ url, token, timeoutMs: timeout_ms, namespace });
 };
 
 // Tasks of cases: payload_size stands for a large one, delay_ms for a number.
@@ -72,6 +72,7 @@ calls.pause_schedule = ({ topic, name, note }) => client.pauseSchedule(topic, na
 calls.resume_schedule = ({ topic, name }) => client.resumeSchedule(topic, name);
 calls.trigger_schedule = ({ topic, name, ...trigger }) => client.triggerSchedule(topic, name, trigger);
 calls.delete_schedule = ({ topic, name }) => client.deleteSchedule(topic, name);
+calls.request = (request) => client.call(request);
 calls.describe_server = () => client.describeServer();
 calls.keyed_id = async ({ key }) => {
   const [first, second] = [await ddq.newKeyedID(key), await ddq.newKeyedID(key)];

@@ -18,6 +18,7 @@ import (
 // target is the server that tasks are handed on to. Its flags are those of ddq.
 type target struct {
 	addr, token        string
+	namespace          string
 	tls                bool
 	ca, cert, key      string
 	serverName         string
@@ -28,6 +29,7 @@ type target struct {
 func (t *target) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&t.addr, "addr", "127.0.0.1:9090", "address of the server, or of several nodes: a:9090,b:9090")
 	fs.StringVar(&t.token, "token-file", "", "file of the token that says who calls, read again when it changes; DDQ_TOKEN is the token itself")
+	fs.StringVar(&t.namespace, "namespace", "", "namespace of the topics that tasks go to (default that of the token)")
 	fs.BoolVar(&t.tls, "tls", false, "talk to the server over TLS; the other --tls flags imply it")
 	fs.StringVar(&t.ca, "tls-ca", "", "file of the authorities that signed the server's certificate, in PEM (default the system's)")
 	fs.StringVar(&t.cert, "tls-cert", "", "file of a certificate to show to the server")
@@ -62,7 +64,7 @@ func (p *program) relay(cmd *cobra.Command, db outbox.Database, t target) error 
 	if err != nil {
 		return err
 	}
-	cfg := client.Config{TLS: secure}
+	cfg := client.Config{TLS: secure, Namespace: t.namespace}
 	if err := p.whoCalls(t, &cfg); err != nil {
 		return err
 	}

@@ -60,14 +60,15 @@ class Interrupted(Exception):
 class Transport:
     """Sends requests, and repeats those that may be repeated. Threads may share it."""
 
-    def __init__(self, url: str, token: Union[None, str, Callable[[], str]], timeout: float, context: Optional[ssl.SSLContext]) -> None:
+    def __init__(self, url: str, token: Union[None, str, Callable[[], str]], timeout: float, context: Optional[ssl.SSLContext],
+                 namespace: str = "") -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url} is not a URL of http or https")
         self._host, self._port, self._tls = parts.hostname, parts.port, parts.scheme == "https"
         self._prefix = parts.path.rstrip("/")
         self._url, self._token, self.timeout = url, token, timeout
-        self._context = context
+        self._context, self._namespace = context, namespace
         self._lock = threading.Lock()
         self._idle: List[Tuple[http.client.HTTPConnection, float]] = []  # guarded by _lock; with the time of last use
 
@@ -125,6 +126,8 @@ class Transport:
 
     def _headers(self, data: Optional[bytes]) -> Dict[str, str]:
         headers = {} if data is None else {"Content-Type": "application/json"}
+        if self._namespace:
+            headers["Ddq-Namespace"] = self._namespace
         token = self._token() if callable(self._token) else self._token
         if token:
             headers["Authorization"] = f"Bearer {token}"

@@ -17,12 +17,13 @@ class Client:
     """Calls a server over REST. Threads may share one.
 
     `token` says who calls, or is a function that is asked for it before each request. `timeout` is how many seconds a call may take
-    together with its repeats, beside what it is to wait. `context` has the certificates to trust, and that of the caller.
+    together with its repeats, beside what it is to wait. `context` has the certificates to trust, and that of the caller. `namespace`
+    is where the topics and audiences are that calls are about; without it that of the token is.
     """
 
     def __init__(self, url: str = "http://127.0.0.1:8080", *, token: Union[None, str, Callable[[], str]] = None, timeout: float = 30,
-                 context: Optional[ssl.SSLContext] = None) -> None:
-        self._transport = Transport(url, token, timeout, context)
+                 context: Optional[ssl.SSLContext] = None, namespace: str = "") -> None:
+        self._transport = Transport(url, token, timeout, context, namespace)
 
     def close(self) -> None:
         """Close the connections that nobody uses."""

@@ -6,6 +6,8 @@ export interface TransportOptions {
   url?: string;
   /** The token that says who calls, or a function that is asked for it before each request. */
   token?: string | (() => string | Promise<string>);
+  /** Where the topics and audiences are that calls are about. Defaults to that of the token. */
+  namespace?: string;
   /** How long a call may take together with its repeats, beside what it is to wait. Defaults to 30 s. */
   timeoutMs?: number;
   /** Sends requests. Defaults to the fetch of the runtime. */
@@ -84,7 +86,8 @@ export class Transport {
   async #send(r: Request, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { ...r.headers };
     if (r.body !== undefined) headers["Content-Type"] ??= "application/json";
-    const { token } = this.#options;
+    const { token, namespace } = this.#options;
+    if (namespace) headers["Ddq-Namespace"] = namespace;
     const secret = typeof token === "function" ? await token() : token;
     if (secret) headers["Authorization"] = `Bearer ${secret}`;
     const send = this.#options.fetch ?? globalThis.fetch;
