@@ -224,7 +224,8 @@ func (x *Operation) GetError() *Error {
 
 type StartOperationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// Empty for reencrypt.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	// One of these is required.
 	//
 	// Types that are valid to be assigned to Action:
@@ -233,6 +234,7 @@ type StartOperationRequest struct {
 	//	*StartOperationRequest_RescheduleTasks
 	//	*StartOperationRequest_RequeueDeadLetters
 	//	*StartOperationRequest_DeleteDeadLetters
+	//	*StartOperationRequest_Reencrypt
 	Action isStartOperationRequest_Action `protobuf_oneof:"action"`
 	// How many tasks are changed a second, at most: 1 to 100,000, and 0 means as many as it goes.
 	RatePerS      int64 `protobuf:"varint,6,opt,name=rate_per_s,json=ratePerS,proto3" json:"rate_per_s,omitempty"`
@@ -320,6 +322,15 @@ func (x *StartOperationRequest) GetDeleteDeadLetters() *OperationDeadLetters {
 	return nil
 }
 
+func (x *StartOperationRequest) GetReencrypt() *OperationReencrypt {
+	if x != nil {
+		if x, ok := x.Action.(*StartOperationRequest_Reencrypt); ok {
+			return x.Reencrypt
+		}
+	}
+	return nil
+}
+
 func (x *StartOperationRequest) GetRatePerS() int64 {
 	if x != nil {
 		return x.RatePerS
@@ -347,6 +358,10 @@ type StartOperationRequest_DeleteDeadLetters struct {
 	DeleteDeadLetters *OperationDeadLetters `protobuf:"bytes,5,opt,name=delete_dead_letters,json=deleteDeadLetters,proto3,oneof"`
 }
 
+type StartOperationRequest_Reencrypt struct {
+	Reencrypt *OperationReencrypt `protobuf:"bytes,7,opt,name=reencrypt,proto3,oneof"`
+}
+
 func (*StartOperationRequest_DeleteTasks) isStartOperationRequest_Action() {}
 
 func (*StartOperationRequest_RescheduleTasks) isStartOperationRequest_Action() {}
@@ -354,6 +369,48 @@ func (*StartOperationRequest_RescheduleTasks) isStartOperationRequest_Action() {
 func (*StartOperationRequest_RequeueDeadLetters) isStartOperationRequest_Action() {}
 
 func (*StartOperationRequest_DeleteDeadLetters) isStartOperationRequest_Action() {}
+
+func (*StartOperationRequest_Reencrypt) isStartOperationRequest_Action() {}
+
+// OperationReencrypt encrypts anew, with the newest data keys, what the store has encrypted with other
+// ones or not at all. At its end nothing is left under the data keys of before. One that did not come
+// to its end is gone on with by the next. Progress: matched are values that were looked at, changed
+// those that were encrypted anew, and skipped those that nobody can decrypt.
+type OperationReencrypt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OperationReencrypt) Reset() {
+	*x = OperationReencrypt{}
+	mi := &file_ddq_v1_operation_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OperationReencrypt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OperationReencrypt) ProtoMessage() {}
+
+func (x *OperationReencrypt) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_operation_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OperationReencrypt.ProtoReflect.Descriptor instead.
+func (*OperationReencrypt) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{2}
+}
 
 // OperationDelete deletes pending tasks, as DeleteTasks does.
 type OperationDelete struct {
@@ -368,7 +425,7 @@ type OperationDelete struct {
 
 func (x *OperationDelete) Reset() {
 	*x = OperationDelete{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[2]
+	mi := &file_ddq_v1_operation_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -380,7 +437,7 @@ func (x *OperationDelete) String() string {
 func (*OperationDelete) ProtoMessage() {}
 
 func (x *OperationDelete) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[2]
+	mi := &file_ddq_v1_operation_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -393,7 +450,7 @@ func (x *OperationDelete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationDelete.ProtoReflect.Descriptor instead.
 func (*OperationDelete) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OperationDelete) GetFilter() *TaskFilter {
@@ -440,7 +497,7 @@ type OperationReschedule struct {
 
 func (x *OperationReschedule) Reset() {
 	*x = OperationReschedule{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[3]
+	mi := &file_ddq_v1_operation_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -452,7 +509,7 @@ func (x *OperationReschedule) String() string {
 func (*OperationReschedule) ProtoMessage() {}
 
 func (x *OperationReschedule) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[3]
+	mi := &file_ddq_v1_operation_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -465,7 +522,7 @@ func (x *OperationReschedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationReschedule.ProtoReflect.Descriptor instead.
 func (*OperationReschedule) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *OperationReschedule) GetFilter() *TaskFilter {
@@ -563,7 +620,7 @@ type OperationDeadLetters struct {
 
 func (x *OperationDeadLetters) Reset() {
 	*x = OperationDeadLetters{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[4]
+	mi := &file_ddq_v1_operation_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +632,7 @@ func (x *OperationDeadLetters) String() string {
 func (*OperationDeadLetters) ProtoMessage() {}
 
 func (x *OperationDeadLetters) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[4]
+	mi := &file_ddq_v1_operation_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +645,7 @@ func (x *OperationDeadLetters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationDeadLetters.ProtoReflect.Descriptor instead.
 func (*OperationDeadLetters) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OperationDeadLetters) GetFilter() *DeadLetterFilter {
@@ -607,7 +664,7 @@ type StartOperationResponse struct {
 
 func (x *StartOperationResponse) Reset() {
 	*x = StartOperationResponse{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[5]
+	mi := &file_ddq_v1_operation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +676,7 @@ func (x *StartOperationResponse) String() string {
 func (*StartOperationResponse) ProtoMessage() {}
 
 func (x *StartOperationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[5]
+	mi := &file_ddq_v1_operation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +689,7 @@ func (x *StartOperationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartOperationResponse.ProtoReflect.Descriptor instead.
 func (*StartOperationResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StartOperationResponse) GetOperation() *Operation {
@@ -652,7 +709,7 @@ type GetOperationRequest struct {
 
 func (x *GetOperationRequest) Reset() {
 	*x = GetOperationRequest{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[6]
+	mi := &file_ddq_v1_operation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +721,7 @@ func (x *GetOperationRequest) String() string {
 func (*GetOperationRequest) ProtoMessage() {}
 
 func (x *GetOperationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[6]
+	mi := &file_ddq_v1_operation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +734,7 @@ func (x *GetOperationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOperationRequest.ProtoReflect.Descriptor instead.
 func (*GetOperationRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetOperationRequest) GetTopic() string {
@@ -703,7 +760,7 @@ type GetOperationResponse struct {
 
 func (x *GetOperationResponse) Reset() {
 	*x = GetOperationResponse{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[7]
+	mi := &file_ddq_v1_operation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +772,7 @@ func (x *GetOperationResponse) String() string {
 func (*GetOperationResponse) ProtoMessage() {}
 
 func (x *GetOperationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[7]
+	mi := &file_ddq_v1_operation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +785,7 @@ func (x *GetOperationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOperationResponse.ProtoReflect.Descriptor instead.
 func (*GetOperationResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetOperationResponse) GetOperation() *Operation {
@@ -750,7 +807,7 @@ type ListOperationsRequest struct {
 
 func (x *ListOperationsRequest) Reset() {
 	*x = ListOperationsRequest{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[8]
+	mi := &file_ddq_v1_operation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +819,7 @@ func (x *ListOperationsRequest) String() string {
 func (*ListOperationsRequest) ProtoMessage() {}
 
 func (x *ListOperationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[8]
+	mi := &file_ddq_v1_operation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +832,7 @@ func (x *ListOperationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOperationsRequest.ProtoReflect.Descriptor instead.
 func (*ListOperationsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListOperationsRequest) GetTopic() string {
@@ -810,7 +867,7 @@ type ListOperationsResponse struct {
 
 func (x *ListOperationsResponse) Reset() {
 	*x = ListOperationsResponse{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[9]
+	mi := &file_ddq_v1_operation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +879,7 @@ func (x *ListOperationsResponse) String() string {
 func (*ListOperationsResponse) ProtoMessage() {}
 
 func (x *ListOperationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[9]
+	mi := &file_ddq_v1_operation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +892,7 @@ func (x *ListOperationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOperationsResponse.ProtoReflect.Descriptor instead.
 func (*ListOperationsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListOperationsResponse) GetOperations() []*Operation {
@@ -862,7 +919,7 @@ type StopOperationRequest struct {
 
 func (x *StopOperationRequest) Reset() {
 	*x = StopOperationRequest{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[10]
+	mi := &file_ddq_v1_operation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +931,7 @@ func (x *StopOperationRequest) String() string {
 func (*StopOperationRequest) ProtoMessage() {}
 
 func (x *StopOperationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[10]
+	mi := &file_ddq_v1_operation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,7 +944,7 @@ func (x *StopOperationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopOperationRequest.ProtoReflect.Descriptor instead.
 func (*StopOperationRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StopOperationRequest) GetTopic() string {
@@ -913,7 +970,7 @@ type StopOperationResponse struct {
 
 func (x *StopOperationResponse) Reset() {
 	*x = StopOperationResponse{}
-	mi := &file_ddq_v1_operation_proto_msgTypes[11]
+	mi := &file_ddq_v1_operation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +982,7 @@ func (x *StopOperationResponse) String() string {
 func (*StopOperationResponse) ProtoMessage() {}
 
 func (x *StopOperationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_operation_proto_msgTypes[11]
+	mi := &file_ddq_v1_operation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +995,7 @@ func (x *StopOperationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopOperationResponse.ProtoReflect.Descriptor instead.
 func (*StopOperationResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_operation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StopOperationResponse) GetOperation() *Operation {
@@ -966,16 +1023,18 @@ const file_ddq_v1_operation_proto_rawDesc = "" +
 	"\rended_unix_ms\x18\t \x01(\x03R\vendedUnixMs\x12\x1a\n" +
 	"\bstopping\x18\n" +
 	" \x01(\bR\bstopping\x12#\n" +
-	"\x05error\x18\v \x01(\v2\r.ddq.v1.ErrorR\x05error\"\xff\x02\n" +
+	"\x05error\x18\v \x01(\v2\r.ddq.v1.ErrorR\x05error\"\xbb\x03\n" +
 	"\x15StartOperationRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12<\n" +
 	"\fdelete_tasks\x18\x02 \x01(\v2\x17.ddq.v1.OperationDeleteH\x00R\vdeleteTasks\x12H\n" +
 	"\x10reschedule_tasks\x18\x03 \x01(\v2\x1b.ddq.v1.OperationRescheduleH\x00R\x0frescheduleTasks\x12P\n" +
 	"\x14requeue_dead_letters\x18\x04 \x01(\v2\x1c.ddq.v1.OperationDeadLettersH\x00R\x12requeueDeadLetters\x12N\n" +
-	"\x13delete_dead_letters\x18\x05 \x01(\v2\x1c.ddq.v1.OperationDeadLettersH\x00R\x11deleteDeadLetters\x12\x1c\n" +
+	"\x13delete_dead_letters\x18\x05 \x01(\v2\x1c.ddq.v1.OperationDeadLettersH\x00R\x11deleteDeadLetters\x12:\n" +
+	"\treencrypt\x18\a \x01(\v2\x1a.ddq.v1.OperationReencryptH\x00R\treencrypt\x12\x1c\n" +
 	"\n" +
 	"rate_per_s\x18\x06 \x01(\x03R\bratePerSB\b\n" +
-	"\x06action\"s\n" +
+	"\x06action\"\x14\n" +
+	"\x12OperationReencrypt\"s\n" +
 	"\x0fOperationDelete\x12*\n" +
 	"\x06filter\x18\x01 \x01(\v2\x12.ddq.v1.TaskFilterR\x06filter\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x12\x1b\n" +
@@ -1040,61 +1099,63 @@ func file_ddq_v1_operation_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_operation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ddq_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_ddq_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_ddq_v1_operation_proto_goTypes = []any{
 	(OperationState)(0),            // 0: ddq.v1.OperationState
 	(*Operation)(nil),              // 1: ddq.v1.Operation
 	(*StartOperationRequest)(nil),  // 2: ddq.v1.StartOperationRequest
-	(*OperationDelete)(nil),        // 3: ddq.v1.OperationDelete
-	(*OperationReschedule)(nil),    // 4: ddq.v1.OperationReschedule
-	(*OperationDeadLetters)(nil),   // 5: ddq.v1.OperationDeadLetters
-	(*StartOperationResponse)(nil), // 6: ddq.v1.StartOperationResponse
-	(*GetOperationRequest)(nil),    // 7: ddq.v1.GetOperationRequest
-	(*GetOperationResponse)(nil),   // 8: ddq.v1.GetOperationResponse
-	(*ListOperationsRequest)(nil),  // 9: ddq.v1.ListOperationsRequest
-	(*ListOperationsResponse)(nil), // 10: ddq.v1.ListOperationsResponse
-	(*StopOperationRequest)(nil),   // 11: ddq.v1.StopOperationRequest
-	(*StopOperationResponse)(nil),  // 12: ddq.v1.StopOperationResponse
-	(*BulkProgress)(nil),           // 13: ddq.v1.BulkProgress
-	(*Error)(nil),                  // 14: ddq.v1.Error
-	(*TaskFilter)(nil),             // 15: ddq.v1.TaskFilter
-	(*durationpb.Duration)(nil),    // 16: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 17: google.protobuf.Timestamp
-	(*DeadLetterFilter)(nil),       // 18: ddq.v1.DeadLetterFilter
+	(*OperationReencrypt)(nil),     // 3: ddq.v1.OperationReencrypt
+	(*OperationDelete)(nil),        // 4: ddq.v1.OperationDelete
+	(*OperationReschedule)(nil),    // 5: ddq.v1.OperationReschedule
+	(*OperationDeadLetters)(nil),   // 6: ddq.v1.OperationDeadLetters
+	(*StartOperationResponse)(nil), // 7: ddq.v1.StartOperationResponse
+	(*GetOperationRequest)(nil),    // 8: ddq.v1.GetOperationRequest
+	(*GetOperationResponse)(nil),   // 9: ddq.v1.GetOperationResponse
+	(*ListOperationsRequest)(nil),  // 10: ddq.v1.ListOperationsRequest
+	(*ListOperationsResponse)(nil), // 11: ddq.v1.ListOperationsResponse
+	(*StopOperationRequest)(nil),   // 12: ddq.v1.StopOperationRequest
+	(*StopOperationResponse)(nil),  // 13: ddq.v1.StopOperationResponse
+	(*BulkProgress)(nil),           // 14: ddq.v1.BulkProgress
+	(*Error)(nil),                  // 15: ddq.v1.Error
+	(*TaskFilter)(nil),             // 16: ddq.v1.TaskFilter
+	(*durationpb.Duration)(nil),    // 17: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
+	(*DeadLetterFilter)(nil),       // 19: ddq.v1.DeadLetterFilter
 }
 var file_ddq_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: ddq.v1.Operation.request:type_name -> ddq.v1.StartOperationRequest
 	0,  // 1: ddq.v1.Operation.state:type_name -> ddq.v1.OperationState
-	13, // 2: ddq.v1.Operation.progress:type_name -> ddq.v1.BulkProgress
-	14, // 3: ddq.v1.Operation.error:type_name -> ddq.v1.Error
-	3,  // 4: ddq.v1.StartOperationRequest.delete_tasks:type_name -> ddq.v1.OperationDelete
-	4,  // 5: ddq.v1.StartOperationRequest.reschedule_tasks:type_name -> ddq.v1.OperationReschedule
-	5,  // 6: ddq.v1.StartOperationRequest.requeue_dead_letters:type_name -> ddq.v1.OperationDeadLetters
-	5,  // 7: ddq.v1.StartOperationRequest.delete_dead_letters:type_name -> ddq.v1.OperationDeadLetters
-	15, // 8: ddq.v1.OperationDelete.filter:type_name -> ddq.v1.TaskFilter
-	15, // 9: ddq.v1.OperationReschedule.filter:type_name -> ddq.v1.TaskFilter
-	16, // 10: ddq.v1.OperationReschedule.delay:type_name -> google.protobuf.Duration
-	17, // 11: ddq.v1.OperationReschedule.execute_time:type_name -> google.protobuf.Timestamp
-	16, // 12: ddq.v1.OperationReschedule.shift:type_name -> google.protobuf.Duration
-	16, // 13: ddq.v1.OperationReschedule.spread:type_name -> google.protobuf.Duration
-	18, // 14: ddq.v1.OperationDeadLetters.filter:type_name -> ddq.v1.DeadLetterFilter
-	1,  // 15: ddq.v1.StartOperationResponse.operation:type_name -> ddq.v1.Operation
-	1,  // 16: ddq.v1.GetOperationResponse.operation:type_name -> ddq.v1.Operation
-	1,  // 17: ddq.v1.ListOperationsResponse.operations:type_name -> ddq.v1.Operation
-	1,  // 18: ddq.v1.StopOperationResponse.operation:type_name -> ddq.v1.Operation
-	2,  // 19: ddq.v1.OperationService.StartOperation:input_type -> ddq.v1.StartOperationRequest
-	7,  // 20: ddq.v1.OperationService.GetOperation:input_type -> ddq.v1.GetOperationRequest
-	9,  // 21: ddq.v1.OperationService.ListOperations:input_type -> ddq.v1.ListOperationsRequest
-	11, // 22: ddq.v1.OperationService.StopOperation:input_type -> ddq.v1.StopOperationRequest
-	6,  // 23: ddq.v1.OperationService.StartOperation:output_type -> ddq.v1.StartOperationResponse
-	8,  // 24: ddq.v1.OperationService.GetOperation:output_type -> ddq.v1.GetOperationResponse
-	10, // 25: ddq.v1.OperationService.ListOperations:output_type -> ddq.v1.ListOperationsResponse
-	12, // 26: ddq.v1.OperationService.StopOperation:output_type -> ddq.v1.StopOperationResponse
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	14, // 2: ddq.v1.Operation.progress:type_name -> ddq.v1.BulkProgress
+	15, // 3: ddq.v1.Operation.error:type_name -> ddq.v1.Error
+	4,  // 4: ddq.v1.StartOperationRequest.delete_tasks:type_name -> ddq.v1.OperationDelete
+	5,  // 5: ddq.v1.StartOperationRequest.reschedule_tasks:type_name -> ddq.v1.OperationReschedule
+	6,  // 6: ddq.v1.StartOperationRequest.requeue_dead_letters:type_name -> ddq.v1.OperationDeadLetters
+	6,  // 7: ddq.v1.StartOperationRequest.delete_dead_letters:type_name -> ddq.v1.OperationDeadLetters
+	3,  // 8: ddq.v1.StartOperationRequest.reencrypt:type_name -> ddq.v1.OperationReencrypt
+	16, // 9: ddq.v1.OperationDelete.filter:type_name -> ddq.v1.TaskFilter
+	16, // 10: ddq.v1.OperationReschedule.filter:type_name -> ddq.v1.TaskFilter
+	17, // 11: ddq.v1.OperationReschedule.delay:type_name -> google.protobuf.Duration
+	18, // 12: ddq.v1.OperationReschedule.execute_time:type_name -> google.protobuf.Timestamp
+	17, // 13: ddq.v1.OperationReschedule.shift:type_name -> google.protobuf.Duration
+	17, // 14: ddq.v1.OperationReschedule.spread:type_name -> google.protobuf.Duration
+	19, // 15: ddq.v1.OperationDeadLetters.filter:type_name -> ddq.v1.DeadLetterFilter
+	1,  // 16: ddq.v1.StartOperationResponse.operation:type_name -> ddq.v1.Operation
+	1,  // 17: ddq.v1.GetOperationResponse.operation:type_name -> ddq.v1.Operation
+	1,  // 18: ddq.v1.ListOperationsResponse.operations:type_name -> ddq.v1.Operation
+	1,  // 19: ddq.v1.StopOperationResponse.operation:type_name -> ddq.v1.Operation
+	2,  // 20: ddq.v1.OperationService.StartOperation:input_type -> ddq.v1.StartOperationRequest
+	8,  // 21: ddq.v1.OperationService.GetOperation:input_type -> ddq.v1.GetOperationRequest
+	10, // 22: ddq.v1.OperationService.ListOperations:input_type -> ddq.v1.ListOperationsRequest
+	12, // 23: ddq.v1.OperationService.StopOperation:input_type -> ddq.v1.StopOperationRequest
+	7,  // 24: ddq.v1.OperationService.StartOperation:output_type -> ddq.v1.StartOperationResponse
+	9,  // 25: ddq.v1.OperationService.GetOperation:output_type -> ddq.v1.GetOperationResponse
+	11, // 26: ddq.v1.OperationService.ListOperations:output_type -> ddq.v1.ListOperationsResponse
+	13, // 27: ddq.v1.OperationService.StopOperation:output_type -> ddq.v1.StopOperationResponse
+	24, // [24:28] is the sub-list for method output_type
+	20, // [20:24] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_operation_proto_init() }
@@ -1110,8 +1171,9 @@ func file_ddq_v1_operation_proto_init() {
 		(*StartOperationRequest_RescheduleTasks)(nil),
 		(*StartOperationRequest_RequeueDeadLetters)(nil),
 		(*StartOperationRequest_DeleteDeadLetters)(nil),
+		(*StartOperationRequest_Reencrypt)(nil),
 	}
-	file_ddq_v1_operation_proto_msgTypes[3].OneofWrappers = []any{
+	file_ddq_v1_operation_proto_msgTypes[4].OneofWrappers = []any{
 		(*OperationReschedule_Delay)(nil),
 		(*OperationReschedule_ExecuteTime)(nil),
 		(*OperationReschedule_Shift)(nil),
@@ -1122,7 +1184,7 @@ func file_ddq_v1_operation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_operation_proto_rawDesc), len(file_ddq_v1_operation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

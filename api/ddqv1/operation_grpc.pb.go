@@ -31,6 +31,8 @@ const (
 //
 // OperationService changes many tasks for callers that do not wait for it. An operation runs at the
 // node that took the call, at most four at a time; any node tells how far it is, and stops it.
+// One without a topic is about everything there is, in all namespaces: it is for those who may
+// administer that, and has no path over HTTP.
 type OperationServiceClient interface {
 	// StartOperation returns as soon as the operation is written down.
 	StartOperation(ctx context.Context, in *StartOperationRequest, opts ...grpc.CallOption) (*StartOperationResponse, error)
@@ -97,6 +99,8 @@ func (c *operationServiceClient) StopOperation(ctx context.Context, in *StopOper
 //
 // OperationService changes many tasks for callers that do not wait for it. An operation runs at the
 // node that took the call, at most four at a time; any node tells how far it is, and stops it.
+// One without a topic is about everything there is, in all namespaces: it is for those who may
+// administer that, and has no path over HTTP.
 type OperationServiceServer interface {
 	// StartOperation returns as soon as the operation is written down.
 	StartOperation(context.Context, *StartOperationRequest) (*StartOperationResponse, error)

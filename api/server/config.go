@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"google.golang.org/grpc"
@@ -77,6 +78,13 @@ type Config struct {
 	// Whoever made them stops them, behind the server.
 	Operations *operations.Operations
 
+	// Reencrypt encrypts what is in the store anew, from a mark on, batch records at a time. Nil: nothing
+	// is encrypted there.
+	Reencrypt func(ctx context.Context, mark string, batch int, report func(operations.Progress) error) error
+
+	// Ready returns why the node is not ready beside what its runtime knows, or nil. It may be nil itself.
+	Ready func() error
+
 	// Audit is where what administrators do, and whom the server turned away, is written down
 	// before it is answered. Without it nothing is.
 	Audit *audit.Log
@@ -134,4 +142,17 @@ func (c Config) options() []grpc.ServerOption {
 			PermitWithoutStream: true,
 		}),
 	}, c.Options...)
+}
+
+// ready joins Ready to what the runtime says.
+func (c Config) ready(runtime func() error) func() error {
+	if c.Ready == nil {
+		return runtime
+	}
+	return func() error {
+		if err := runtime(); err != nil {
+			return err
+		}
+		return c.Ready()
+	}
 }

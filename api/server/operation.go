@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"google.golang.org/protobuf/proto"
@@ -8,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/guard"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/operations"
 	"github.com/ddq-io/ddq/api/wire"
@@ -21,11 +23,17 @@ type operationServer struct {
 	bulk       *service.BulkEditor
 	dead       *service.DeadLetters
 	topics     *service.Topics
+
+	// See Config; nil: nothing is encrypted.
+	reencrypt func(ctx context.Context, mark string, batch int, report func(operations.Progress) error) error
 }
 
 var _ ddqv1.OperationServiceServer = (*operationServer)(nil)
 
 func (s *operationServer) StartOperation(ctx context.Context, r *ddqv1.StartOperationRequest) (*ddqv1.StartOperationResponse, error) {
+	if e := allowOperation(ctx, ddqv1.OperationService_StartOperation_FullMethodName, r.Topic); e != nil {
+		return nil, e
+	}
 	act, err := s.actOf(ctx, r)
 	if err != nil {
 		return nil, err
@@ -68,6 +76,8 @@ func (s *operationServer) actOf(ctx context.Context, r *ddqv1.StartOperationRequ
 		return func(ctx context.Context, report func(operations.Progress) error) error {
 			return s.bulk.Reschedule(ctx, b, to, reporting(report))
 		}, s.bulk.Check(ctx, &b, &to)
+	case *ddqv1.StartOperationRequest_Reencrypt:
+		return s.reencryptAct(ctx, r)
 	case *ddqv1.StartOperationRequest_RequeueDeadLetters:
 		return s.deadAct(ctx, r, a.RequeueDeadLetters, func(ctx context.Context, f service.DeadFilter, at service.Pace) error {
 			_, err := s.dead.Requeue(ctx, r.Topic, nil, f, at)
@@ -80,6 +90,38 @@ func (s *operationServer) actOf(ctx context.Context, r *ddqv1.StartOperationRequ
 		})
 	}
 	return nil, wire.Invalid("BAD_ACTION", "action", "is missing: say what is to be done")
+}
+
+// allowOperation says why a caller may not have to do with an operation: one about everything is for those who may
+// administer that. The others are for the rule of the call.
+func allowOperation(ctx context.Context, method, topic string) error {
+	if topic != "" {
+		return nil
+	}
+	if e := guard.AllowFleet(ctx, method); e != nil {
+		return e
+	}
+	return nil
+}
+
+// reencryptAct goes on with what the last one has left.
+func (s *operationServer) reencryptAct(ctx context.Context, r *ddqv1.StartOperationRequest) (operations.Act, error) {
+	switch {
+	case r.Topic != "":
+		return nil, wire.Invalid("BAD_ACTION", "reencrypt", "is about everything there is, and not about a topic")
+	case s.reencrypt == nil:
+		return nil, &problem.Error{Kind: problem.Precondition, Reason: "NOT_ENCRYPTED", Message: "the node encrypts nothing: it has no --encryption-key, or only reads with it"}
+	}
+	mark, err := s.operations.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, report func(operations.Progress) error) error {
+		if err := report(operations.Progress{Mark: mark}); err != nil { // so that it is not lost
+			return err
+		}
+		return s.reencrypt(ctx, mark, cmp.Or(batchAt(r.RatePerS), store.BatchItems), report)
+	}, nil
 }
 
 // deadAct is an operation on dead letters.
@@ -138,6 +180,9 @@ func reporting(report func(operations.Progress) error) func(service.Progress) er
 }
 
 func (s *operationServer) GetOperation(ctx context.Context, r *ddqv1.GetOperationRequest) (*ddqv1.GetOperationResponse, error) {
+	if e := allowOperation(ctx, ddqv1.OperationService_GetOperation_FullMethodName, r.Topic); e != nil {
+		return nil, e
+	}
 	o, err := s.operations.Get(ctx, r.Topic, r.Id)
 	if err != nil {
 		return nil, err
@@ -146,6 +191,9 @@ func (s *operationServer) GetOperation(ctx context.Context, r *ddqv1.GetOperatio
 }
 
 func (s *operationServer) ListOperations(ctx context.Context, r *ddqv1.ListOperationsRequest) (*ddqv1.ListOperationsResponse, error) {
+	if e := allowOperation(ctx, ddqv1.OperationService_ListOperations_FullMethodName, r.Topic); e != nil {
+		return nil, e
+	}
 	size, e := pageSize(r.PageSize)
 	if e != nil {
 		return nil, e
@@ -165,6 +213,9 @@ func (s *operationServer) ListOperations(ctx context.Context, r *ddqv1.ListOpera
 }
 
 func (s *operationServer) StopOperation(ctx context.Context, r *ddqv1.StopOperationRequest) (*ddqv1.StopOperationResponse, error) {
+	if e := allowOperation(ctx, ddqv1.OperationService_StopOperation_FullMethodName, r.Topic); e != nil {
+		return nil, e
+	}
 	o, err := s.operations.Ask(ctx, r.Topic, r.Id)
 	if err != nil {
 		return nil, err

@@ -70,14 +70,14 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access, contents: cases})
 		}
 		if config.Operations != nil {
-			registrar.RegisterService(checked(&ddqv1.OperationService_ServiceDesc, log), &operationServer{operations: config.Operations, bulk: cases.Bulk, dead: cases.DeadLetters, topics: cases.Topics})
+			registrar.RegisterService(checked(&ddqv1.OperationService_ServiceDesc, log), &operationServer{operations: config.Operations, bulk: cases.Bulk, dead: cases.DeadLetters, topics: cases.Topics, reencrypt: config.Reencrypt})
 		}
 		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &scheduleServer{service: cases, log: log})
 		registrar.RegisterService(checked(&ddqv1.WorkflowService_ServiceDesc, log), workflows.New(cases.Workflows, workflowEdge(life, log)))
 		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
 	}
 	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, nodes: from, service: cases})
-	s.health = newHealth(s.drain, cases.Node().Ready, s.grpc.GetServiceInfo())
+	s.health = newHealth(s.drain, config.ready(cases.Node().Ready), s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	s.metrics.learn(s.grpc.GetServiceInfo())

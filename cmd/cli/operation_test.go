@@ -41,7 +41,7 @@ func TestOperationCommands(t *testing.T) {
 		{"task", "delete", "a", "--background"},
 		{"task", "delete", "--topic", "mail", "--id-prefix", "a", "--rate", "5", "--yes"},
 		{"dlq", "requeue", "a", "--topic", "mail", "--background"},
-		{"operation", "get", "x"},
+		{"operation", "get"},
 	} {
 		ddq(exitUsage, bad...)
 	}

@@ -65,9 +65,9 @@ func readMasters(where string) (string, error) {
 	return readKeys(name)
 }
 
-// open returns the store as the node uses it, and the keys, which are nil when nothing is encrypted. A store
-// that was encrypted is refused without its keys.
-func (e *EncryptionConfig) open(ctx context.Context, st store.Store, node string, log *slog.Logger) (store.Store, *sealstore.Keys, error) {
+// open returns the store as the node uses it, and its keys. A store that was encrypted is refused without them, and
+// one that other nodes begin to encrypt later is found to be.
+func (e *EncryptionConfig) open(ctx context.Context, st store.Store, node string, alone bool, log *slog.Logger) (store.Store, *sealstore.Keys, error) {
 	inner, ok := st.(sealstore.Inner)
 	if !ok {
 		return nil, nil, errors.New("the store keeps no keys")
@@ -75,9 +75,13 @@ func (e *EncryptionConfig) open(ctx context.Context, st store.Store, node string
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if e.masters == nil {
-		return st, nil, keyError(sealstore.Check(ctx, inner))
+		keys, err := sealstore.OpenKeyless(ctx, inner, log)
+		if err != nil {
+			return nil, nil, keyError(err)
+		}
+		return sealstore.New(inner, keys), keys, nil
 	}
-	keys, err := sealstore.OpenKeys(ctx, inner, e.masters, sealstore.Config{Node: node, ReadOnly: e.Mode == encryptionRead}, log)
+	keys, err := sealstore.OpenKeys(ctx, inner, e.masters, sealstore.Config{Node: node, ReadOnly: e.Mode == encryptionRead, Alone: alone}, log)
 	if err != nil {
 		return nil, nil, keyError(err)
 	}
@@ -92,11 +96,8 @@ func keyError(err error) error {
 	return err
 }
 
-// registerKeys shows how the keys of the store do; nil: there are none.
+// registerKeys shows how the keys of the store do.
 func registerKeys(keys *sealstore.Keys, reg prometheus.Registerer) error {
-	if keys == nil {
-		return nil
-	}
 	count := func(name, help string, n func() int64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(n()) })
 	}
@@ -115,14 +116,14 @@ func provideStore(ctx context.Context, cfg *Config, log *slog.Logger, reg *prome
 	if err != nil {
 		return nil, nil, startError{err}
 	}
-	used, keys, err := cfg.Encryption.open(ctx, st, cfg.Actors.Node, log)
+	used, keys, err := cfg.Encryption.open(ctx, st, cfg.Actors.Node, cfg.Store == Embedded || cfg.Store == Memory, log)
 	if err == nil {
 		err = registerKeys(keys, reg)
 	}
 	if err != nil {
 		return nil, nil, startError{errors.Join(err, st.Close())}
 	}
-	if keys != nil {
+	if cfg.Encryption.masters != nil {
 		log.Info("the store is encrypted", "master", fmt.Sprint(cfg.Encryption.masters), "mode", cfg.Encryption.Mode)
 	}
 	return used, keys, nil

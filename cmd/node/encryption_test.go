@@ -15,7 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
@@ -282,5 +287,52 @@ func TestEncryptionSettingsAreChecked(t *testing.T) {
 		if err := e.check(); !errors.As(err, new(ConfigError)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// A node without a key that meets what another one has encrypted since hands nothing out, and is not ready.
+func TestNodeWithoutAKeyIsNotReadyWhenOthersEncrypt(t *testing.T) {
+	server := redistest.Start(t)
+	start := func(key string) *Node {
+		t.Helper()
+		cfg := &Config{Store: server.URL(), GRPCAddr: "127.0.0.1:0", HTTPAddr: Off, ShutdownGrace: time.Second, Encryption: EncryptionConfig{Key: key}}
+		n, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	without := start("")
+	with := start(keyFile(t, masterOne))
+	s := sealing{t, with.GRPCAddr()}
+	c := s.client(nil)
+	must[client.Receipt](s)(c.Enqueue(t.Context(), client.Task{Topic: "mail", ID: "secret", Payload: []byte(canary)}))
+	c.Close()
+	if err := with.Stop(); err != nil {
+		t.Error(err)
+	}
+	conn, err := grpc.NewClient(without.GRPCAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for health := healthpb.NewHealthClient(conn); ; {
+		got, err := ddqv1.NewDelayQueueServiceClient(conn).Retrieve(t.Context(), &ddqv1.RetrieveRequest{Topic: "mail", MaxTasks: 1, WaitMs: 100})
+		if err == nil && len(got.Deliveries) > 0 {
+			t.Fatalf("it hands out %v", got.Deliveries)
+		}
+		state, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Status == healthpb.HealthCheckResponse_NOT_SERVING {
+			break
+		}
+	}
+	if err := without.Ready(); err == nil || !strings.Contains(err.Error(), "has no key") {
+		t.Errorf("it says %v", err)
+	}
+	if err := without.Stop(); err != nil {
+		t.Error(err)
 	}
 }

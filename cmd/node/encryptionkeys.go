@@ -18,6 +18,9 @@ type DataKey struct {
 	Made   time.Time
 	Node   string // that made it
 	Opens  bool   // with one of the master keys that are given
+
+	Retired bool // nothing more is encrypted with it
+	Needed  bool // something may be encrypted with it
 }
 
 // DataKeys returns those of the store of a configuration.
@@ -36,7 +39,7 @@ func dataKeys(ctx context.Context, registry store.Registry, masters *sealstore.M
 	}
 	keys := make([]DataKey, len(infos))
 	for i, k := range infos {
-		keys[i] = DataKey{ID: k.ID.String(), Master: k.Master, Made: k.Made.Time(), Node: k.Node, Opens: k.Opens}
+		keys[i] = DataKey{ID: k.ID.String(), Master: k.Master, Made: k.Made.Time(), Node: k.Node, Opens: k.Opens, Retired: k.Retired, Needed: k.Needed}
 	}
 	return keys, nil
 }
@@ -91,8 +94,9 @@ func (cfg *Config) encryptionFound(ctx context.Context, st store.Store) (found s
 	closed, former := 0, 0
 	for _, k := range keys {
 		switch {
-		case !k.Opens:
+		case !k.Opens && k.Needed:
 			closed++
+		case !k.Opens:
 		case k.Master != given[0]:
 			former++
 		}

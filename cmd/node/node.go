@@ -38,8 +38,8 @@ type Node struct {
 	app   *fx.App
 	cfg   *Config
 	sys   *actors.Node
-	keys  *sealstore.Keys // nil when nothing is encrypted
-	pulse *pulse          // nil when systemd did not start the process
+	keys  *sealstore.Keys
+	pulse *pulse // nil when systemd did not start the process
 
 	grpcAddr string      // where it listens
 	httpAddr string      // empty when off
@@ -80,10 +80,8 @@ func (n *Node) Ready() error {
 	if !n.open.Load() { // the runtime is ready before the port is open
 		return errStarting
 	}
-	if n.keys != nil {
-		if err := n.keys.Ready(); err != nil {
-			return err
-		}
+	if err := n.keys.Ready(); err != nil {
+		return err
 	}
 	return n.sys.Ready()
 }
@@ -149,9 +147,9 @@ func newOperations(node *actors.Node, st store.Store, log *slog.Logger) *operati
 	return operations.New(registry, node.Config().Node, node.Clock().Millis, log)
 }
 
-func newServer(cfg *Config, sys *service.Service, long *operations.Operations, who *access.Access, written *audit.Log, traced *spans.Spans, log *slog.Logger, reg *prometheus.Registry) *server.Server {
+func newServer(cfg *Config, st store.Store, keys *sealstore.Keys, sys *service.Service, long *operations.Operations, who *access.Access, written *audit.Log, traced *spans.Spans, log *slog.Logger, reg *prometheus.Registry) *server.Server {
 	return server.New(server.Config{
-		Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Operations: long, Audit: written,
+		Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Operations: long, Reencrypt: reencryptionOf(cfg, st), Audit: written, Ready: keys.Ready,
 		Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Spans: spansOf(traced), Options: cfg.TLS.serverOptions(),
 	}, sys, log, reg)
 }
@@ -172,8 +170,8 @@ func openAudit(cfg *Config, log *slog.Logger) (*audit.Log, error) {
 type parts struct {
 	fx.In
 	Store   store.Store
-	Sealed  *sealstore.Keys // nil when nothing is encrypted
-	Fleet   *gossip         // nil on a node that stands alone
+	Sealed  *sealstore.Keys
+	Fleet   *gossip // nil on a node that stands alone
 	Actors  *actors.Node
 	Upkeep  *upkeep.Upkeep
 	System  *service.Service

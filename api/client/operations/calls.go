@@ -12,12 +12,13 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// Change is what an operation does: one of the first four.
+// Change is what an operation does: one of the first five.
 type Change struct {
 	Delete      *ddqv1.TaskFilter       // pending tasks that it matches, which client.Filter.Wire makes
 	Move        *Move                   // due times of pending tasks
 	RequeueDead *ddqv1.DeadLetterFilter // dead letters that it matches, which client.DeadLetterFilter.Wire makes
 	DeleteDead  *ddqv1.DeadLetterFilter
+	Reencrypt   bool // what the store has, with the newest data keys; the topic is empty
 
 	DryRun   bool  // of Delete and Move: count what matches, and change nothing
 	MaxTasks int64 // of Delete and Move: no more than these; 0 is 1,000,000
@@ -43,7 +44,8 @@ type Operations struct {
 // New returns calls that do makes.
 func New(do call.Do, rpc ddqv1.OperationServiceClient) Operations { return Operations{do, rpc} }
 
-// StartOperation has a node make a change, and returns as soon as that is written down.
+// StartOperation has a node make a change, and returns as soon as that is written down. An operation about
+// everything there is has an empty topic, here and below.
 func (c Operations) StartOperation(ctx context.Context, topic string, change Change) (Operation, error) {
 	r := &ddqv1.StartOperationRequest{Topic: topic, RatePerS: int64(change.Rate)}
 	switch {
@@ -57,6 +59,9 @@ func (c Operations) StartOperation(ctx context.Context, topic string, change Cha
 		r.Action = &ddqv1.StartOperationRequest_RequeueDeadLetters{RequeueDeadLetters: &ddqv1.OperationDeadLetters{Filter: change.RequeueDead}}
 	case change.DeleteDead != nil:
 		r.Action = &ddqv1.StartOperationRequest_DeleteDeadLetters{DeleteDeadLetters: &ddqv1.OperationDeadLetters{Filter: change.DeleteDead}}
+	}
+	if change.Reencrypt {
+		r.Action = &ddqv1.StartOperationRequest_Reencrypt{Reencrypt: new(ddqv1.OperationReencrypt)}
 	}
 	reply, err := call.Answer(ctx, c.do, call.Once, c.rpc.StartOperation, r)
 	return fromWire(reply.GetOperation()), err

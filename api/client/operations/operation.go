@@ -32,7 +32,7 @@ func (s State) Ended() bool { return s >= Done }
 // Operation is a change of many tasks.
 type Operation struct {
 	ID, Topic        string
-	Action           string // delete_tasks, reschedule_tasks, requeue_dead_letters or delete_dead_letters
+	Action           string // delete_tasks, reschedule_tasks, requeue_dead_letters, delete_dead_letters or reencrypt
 	State            State
 	Matched, Changed int64
 	Skipped          int64 // matched, and not changed

@@ -373,6 +373,14 @@ func AllowPut(ctx context.Context, topic string) *problem.Error {
 	return denied(ddqv1.ScheduleService_PutSchedule_FullMethodName, topic)
 }
 
+// AllowFleet says why a caller may not make a call about everything there is.
+func AllowFleet(ctx context.Context, method string) *problem.Error {
+	if p := auth.From(ctx); p != nil && !p.Grants.AllowFleet(auth.Admin) {
+		return denied(method, "")
+	}
+	return nil
+}
+
 // hide takes out of an answer what the principal may not see.
 func hide(p *auth.Principal, rule *auth.Rule, reply any) {
 	switch r := reply.(type) {

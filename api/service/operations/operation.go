@@ -28,12 +28,15 @@ type Progress struct {
 	Matched, Changed int64
 	Skipped          int64 // matched, and not changed
 	Capped           bool  // there may be more that match
+
+	// Mark is where it is, for another one to go on from there; empty where they begin anew.
+	Mark string `json:",omitempty"`
 }
 
 // Operation is one as its record has it.
 type Operation struct {
 	ID      string
-	Topic   string
+	Topic   string // empty: it is about everything there is
 	Request []byte // what was asked for, as the edge writes it
 	By      string // who did; empty: nobody had to say
 	Node    string // that runs it

@@ -229,6 +229,19 @@ func (s *Operations) List(ctx context.Context, topic string, size int, before st
 	return page, false, nil
 }
 
+// Unfinished returns the mark of the last operation about everything there is, if that has not come to its end.
+// It refuses while that runs.
+func (s *Operations) Unfinished(ctx context.Context) (mark string, err error) {
+	last, _, err := s.List(ctx, "", 1, "")
+	if err != nil || len(last) == 0 || last[0].State == Done {
+		return "", err
+	}
+	if o := last[0]; !o.State.Ended() {
+		return "", &problem.Error{Kind: problem.Precondition, Reason: "OPERATION_RUNS", Message: "operation " + o.ID + " runs, at node " + o.Node}
+	}
+	return last[0].Mark, nil
+}
+
 // Ask asks an operation to stop, wherever it runs, which takes a second or two. One that has ended stays
 // as it is.
 func (s *Operations) Ask(ctx context.Context, topic, id string) (*Operation, error) {

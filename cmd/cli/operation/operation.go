@@ -56,7 +56,7 @@ func (f *Background) Start(c *session.Session, cmd *cobra.Command, topic string,
 		if err != nil {
 			return err
 		}
-		return c.Say(viewOf(&o), "operation %s started; see ddq operation watch %s --topic %s", o.ID, o.ID, o.Topic)
+		return Started(c, &o)
 	})
 }
 
@@ -109,13 +109,13 @@ func (v *view) word() string {
 	return v.State
 }
 
-const topicOfOperation = "topic of the operation (required)"
+const topicOfOperation = "topic of the operation (default none: it is about everything there is)"
 
 func (c commands) list() *cobra.Command {
 	var topic string
 	var limit int
 	cmd := &cobra.Command{
-		Use:     "list --topic TOPIC",
+		Use:     "list",
 		Short:   "List operations, the newest first",
 		Example: "  ddq operation list --topic mail",
 		Args:    session.NoArgs,
@@ -127,12 +127,11 @@ func (c commands) list() *cobra.Command {
 					return out.Add(v, v.ID, v.Action, v.word(), v.Changed, v.Matched, v.Skipped, v.StartedBy, v.Created)
 				})
 			})
-			return out.End(err, "The topic has no operations.")
+			return out.End(err, "There are no operations.")
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", topicOfOperation)
 	cmd.Flags().IntVar(&limit, "limit", 0, "most operations to list (default all)")
-	_ = cmd.MarkFlagRequired("topic") // it is there
 	return cmd
 }
 
@@ -140,13 +139,12 @@ func (c commands) list() *cobra.Command {
 func (c commands) one(use, short string, do func(cmd *cobra.Command, topic, id string) error) *cobra.Command {
 	var topic string
 	cmd := &cobra.Command{
-		Use:   use + " ID --topic TOPIC",
+		Use:   use + " ID",
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return do(cmd, topic, args[0]) },
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", topicOfOperation)
-	_ = cmd.MarkFlagRequired("topic") // it is there
 	return cmd
 }
 
@@ -186,19 +184,37 @@ func (c commands) watch() *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		o, err := c.end(cmd.Context(), s, topic, id)
-		if err != nil {
-			return err
-		}
-		v := viewOf(&o)
-		if err := c.Record(v, v.rows()...); err != nil {
-			return err
-		}
-		if o.State != operations.Done {
-			return fmt.Errorf("operation %s is %s", id, v.State)
-		}
-		return nil
+		return c.await(cmd.Context(), s, topic, id)
 	})
+}
+
+// Await waits for the end of an operation, and prints how it ended. It is an error unless it is done.
+func Await(ctx context.Context, c *session.Session, s *client.Client, topic, id string) error {
+	return commands{c}.await(ctx, s, topic, id)
+}
+
+func (c commands) await(ctx context.Context, s *client.Client, topic, id string) error {
+	o, err := c.end(ctx, s, topic, id)
+	if err != nil {
+		return err
+	}
+	v := viewOf(&o)
+	if err := c.Record(v, v.rows()...); err != nil {
+		return err
+	}
+	if o.State != operations.Done {
+		return fmt.Errorf("operation %s is %s", id, v.State)
+	}
+	return nil
+}
+
+// Started says how to hear of an operation that was started.
+func Started(c *session.Session, o *operations.Operation) error {
+	at := o.ID
+	if o.Topic != "" {
+		at += " --topic " + o.Topic
+	}
+	return c.Say(viewOf(o), "operation %s started; see ddq operation watch %s", o.ID, at)
 }
 
 // end waits for the end of an operation, and shows how far it is meanwhile.
