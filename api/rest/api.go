@@ -24,13 +24,14 @@ const Prefix = "/v1/"
 type api struct {
 	queue   ddqv1.DelayQueueServiceClient
 	admin   ddqv1.AdminServiceClient
+	changes ddqv1.OperationServiceClient
 	mux     *runtime.ServeMux
 	routes  *routes
 	watches atomic.Int64 // that are open
 }
 
 func newAPI(conn grpc.ClientConnInterface) (*api, error) {
-	a := &api{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), routes: &routes{by: make(map[string]*route)}}
+	a := &api{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), changes: ddqv1.NewOperationServiceClient(conn), routes: &routes{by: make(map[string]*route)}}
 	a.mux = runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
 		runtime.WithUnescapingMode(runtime.UnescapingModeAllCharacters),
@@ -59,6 +60,7 @@ func (a *api) byHand() error {
 		a.route(http.MethodGet, topic+"/tasks:export", Rule{Call: ddqv1.DelayQueueService_ListTasks_FullMethodName}, a.export),
 		a.route(http.MethodGet, topic+":watch", Rule{Call: ddqv1.DelayQueueService_WatchTasks_FullMethodName}, a.watch),
 		a.route(http.MethodGet, Prefix+"overview:watch", Rule{Call: ddqv1.AdminService_WatchOverview_FullMethodName}, a.watchOverview),
+		a.route(http.MethodGet, topic+"/operations/{id}:watch", Rule{Call: ddqv1.OperationService_GetOperation_FullMethodName}, a.watchOperation),
 		a.route(http.MethodGet, Prefix+"openapi.json", Rule{Public: true}, describe()),
 	)
 }
