@@ -1341,6 +1341,13 @@ class OperationDelete(TypedDict, total=False):
     max_tasks: str
 
 
+# OperationReencrypt encrypts anew, with the newest data keys, what the store has encrypted with other
+# ones or not at all. At its end nothing is left under the data keys of before. One that did not come
+# to its end is gone on with by the next. Progress: matched are values that were looked at, changed
+# those that were encrypted anew, and skipped those that nobody can decrypt.
+OperationReencrypt = Dict[str, object]
+
+
 # OperationReschedule moves due times of pending tasks, as RescheduleTasks does.
 class OperationReschedule(TypedDict, total=False):
     delay: str
@@ -2160,8 +2167,10 @@ class StartOperationRequest(TypedDict, total=False):
     # How many tasks are changed a second, at most: 1 to 100,000, and 0 means as many as it goes.
     # A number of 64 bits, as text.
     rate_per_s: str
+    reencrypt: OperationReencrypt
     requeue_dead_letters: OperationDeadLetters
     reschedule_tasks: OperationReschedule
+    # Empty for reencrypt.
     topic: str
 
 

@@ -1488,6 +1488,14 @@ export interface OperationDelete {
   max_tasks?: string;
 }
 
+/**
+ * OperationReencrypt encrypts anew, with the newest data keys, what the store has encrypted with other
+ * ones or not at all. At its end nothing is left under the data keys of before. One that did not come
+ * to its end is gone on with by the next. Progress: matched are values that were looked at, changed
+ * those that were encrypted anew, and skipped those that nobody can decrypt.
+ */
+export type OperationReencrypt = Record<string, unknown>;
+
 /** OperationReschedule moves due times of pending tasks, as RescheduleTasks does. */
 export interface OperationReschedule {
   delay?: string;
@@ -2391,8 +2399,10 @@ export interface StartOperationRequest {
    * A number of 64 bits, as text.
    */
   rate_per_s?: string;
+  reencrypt?: OperationReencrypt;
   requeue_dead_letters?: OperationDeadLetters;
   reschedule_tasks?: OperationReschedule;
+  /** Empty for reencrypt. */
   topic?: string;
 }
 
