@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/auth"
@@ -26,6 +28,7 @@ import (
 	"github.com/ddq-io/ddq/api/auth/oidc"
 	"github.com/ddq-io/ddq/api/auth/oidc/oidctest"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store/memstore"
 )
 
 var rewriteAccess = flag.Bool("rewrite-access", false, "write testdata/access.txt anew")
@@ -189,11 +192,33 @@ func (r *knowingRig) callers() (all []caller) {
 	return all
 }
 
+// localCells are what anybody may do who reaches a server that asks nobody, as one on loopback does, by method.
+func localCells(t *testing.T) map[string]string {
+	cells := make(map[string]string)
+	synctest.Test(t, func(t *testing.T) {
+		a, err := access.New(access.Config{Node: "node"}, memstore.New(), quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start(t.Context())
+		defer a.Stop()
+		r := newRig(t, Config{Access: a}, actors.Config{})
+		defer r.close()
+		must(r, simple(r))
+		g := &guardedRig{rig: r, access: a}
+		for _, method := range g.methods() {
+			cells[method] = g.call(r.Context(), r.conn, method, "mail")
+		}
+	})
+	return cells
+}
+
 // Who may do what: every method that the server has, by everybody there is. A method that is
 // new has no row, and fails here.
 func TestWhoMayDoWhat(t *testing.T) {
 	var table strings.Builder
 	line := func(cells []string) { table.WriteString(strings.TrimRight(strings.Join(cells, " "), " ") + "\n") }
+	local := localCells(t)
 	knowingBubble(t, func(r *knowingRig) {
 		if _, err := r.admin.CreateTopic(r.as(r.root), &ddqv1.CreateTopicRequest{Name: "mail"}); err != nil {
 			t.Fatal(err)
@@ -203,12 +228,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 		for _, c := range callers {
 			cells = append(cells, fmt.Sprintf("%-9s", c.name))
 		}
+		cells = slices.Insert(cells, 2, fmt.Sprintf("%-9s", "local"))
 		line(cells)
 		for _, method := range r.methods() {
 			cells := []string{fmt.Sprintf("%-46s", strings.TrimPrefix(method, "/ddq.v1."))}
 			for _, c := range callers {
 				cells = append(cells, fmt.Sprintf("%-9s", r.call(c.ctx(method), c.conn, method, "mail")))
 			}
+			cells = slices.Insert(cells, 2, fmt.Sprintf("%-9s", local[method]))
 			line(cells)
 		}
 		for _, c := range callers {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service/operations"
 )
 
 // operation starts one, and waits for its end.
@@ -158,3 +160,78 @@ var operationRefusals = []refusal{
 }
 
 func TestOperationRefusals(t *testing.T) { testRefusals(t, operationRefusals) }
+
+// An operation about everything is for those who may administer everything, whatever is asked about it.
+func TestOperationsAboutEverything(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		admin, _ := r.token(0, "admin:*")
+		start := &ddqv1.StartOperationRequest{Action: &ddqv1.StartOperationRequest_Reencrypt{Reencrypt: new(ddqv1.OperationReencrypt)}}
+		for what, call := range map[string]func(ctx context.Context) error{
+			"start": func(ctx context.Context) error { _, err := r.operations.StartOperation(ctx, start); return err },
+			"list": func(ctx context.Context) error {
+				_, err := r.operations.ListOperations(ctx, new(ddqv1.ListOperationsRequest))
+				return err
+			},
+			"get": func(ctx context.Context) error {
+				_, err := r.operations.GetOperation(ctx, &ddqv1.GetOperationRequest{Id: "x"})
+				return err
+			},
+			"stop": func(ctx context.Context) error {
+				_, err := r.operations.StopOperation(ctx, &ddqv1.StopOperationRequest{Id: "x"})
+				return err
+			},
+		} {
+			if err := call(r.as(admin)); reasonOf(err) != "NOT_ALLOWED" {
+				t.Errorf("%s by who has all topics: %v", what, err)
+			}
+			want := map[string]string{"start": "NOT_ENCRYPTED", "list": ""}
+			if reason, other := want[what], reasonOf(call(r.as(r.root))); other != reason && (reason != "" || other != "NO_OPERATION") {
+				t.Errorf("%s by who has everything: %q", what, other)
+			}
+		}
+		start.Topic = "mail"
+		if _, err := r.operations.StartOperation(r.as(r.root), start); reasonOf(err) != "BAD_ACTION" {
+			t.Errorf("of a topic: %v", err)
+		}
+	})
+}
+
+// One operation about everything runs at a time. One that did not come to its end is gone on with.
+func TestReencryptionGoesOn(t *testing.T) {
+	var marks []string
+	config := Config{Reencrypt: func(ctx context.Context, mark string, _ int, report func(operations.Progress) error) error {
+		marks = append(marks, mark)
+		if err := report(operations.Progress{Matched: 1, Mark: "here"}); err != nil || mark != "" {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	bubble(t, config, func(r *rig) {
+		start := func() (*ddqv1.Operation, error) {
+			started, err := r.operations.StartOperation(r.Context(), &ddqv1.StartOperationRequest{Action: &ddqv1.StartOperationRequest_Reencrypt{Reencrypt: new(ddqv1.OperationReencrypt)}})
+			time.Sleep(2 * time.Second)
+			return started.GetOperation(), err
+		}
+		first, err := start()
+		must(r, err)
+		if _, err := start(); reasonOf(err) != "OPERATION_RUNS" {
+			t.Errorf("beside another one: %v", err)
+		}
+		_, err = r.operations.StopOperation(r.Context(), &ddqv1.StopOperationRequest{Id: first.Id})
+		must(r, err)
+		time.Sleep(3 * time.Second)
+		second, err := start()
+		must(r, err)
+		got, err := r.operations.GetOperation(r.Context(), &ddqv1.GetOperationRequest{Id: second.Id})
+		must(r, err)
+		if got.Operation.State != ddqv1.OperationState_OPERATION_STATE_DONE || got.Operation.Request.GetReencrypt() == nil {
+			t.Errorf("it ended as %v", got)
+		}
+		_, err = start()
+		must(r, err)
+		if want := []string{"", "here", ""}; !slices.Equal(marks, want) {
+			t.Errorf("they began at %q, want %q", marks, want)
+		}
+	})
+}
