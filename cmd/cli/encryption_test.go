@@ -72,3 +72,48 @@ func TestEncryptionKeys(t *testing.T) {
 	startAndStop(ended)
 	doctor(exitFailed, "2 of 2 data keys do not open", "--encryption-key", begun)
 }
+
+// TestReencryptCommand has a node encrypt anew what it has, over gRPC, and says which keys are not needed then.
+func TestReencryptCommand(t *testing.T) {
+	dir := t.TempDir()
+	data, key := filepath.Join(dir, "data"), filepath.Join(dir, "master")
+	if err := os.WriteFile(key, []byte("MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE="), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	with := func(key string, do func(ddq func(code int, args ...string) outcome)) {
+		t.Helper()
+		cfg := &node.Config{Store: node.Embedded, Data: data, GRPCAddr: "127.0.0.1:0", HTTPAddr: node.Off, ShutdownGrace: time.Second, Encryption: node.EncryptionConfig{Key: key}}
+		n, err := node.Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(on(t, n))
+		if err := n.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with("", func(ddq func(code int, args ...string) outcome) {
+		ddq(exitOK, "enqueue", "--topic", "mail", "--delay", "1h", "--count", "20", "--payload", "plain")
+		if got := ddq(exitFailed, "encryption", "reencrypt"); !strings.Contains(got.err, "NOT_ENCRYPTED") {
+			t.Errorf("without a key: %s", got.err)
+		}
+	})
+	with("file:"+key, func(ddq func(code int, args ...string) outcome) {
+		ddq(exitOK, "enqueue", "--topic", "mail", "--delay", "1h", "--id", "sealed", "--payload", "formerly")
+	})
+	with("file:"+key, func(ddq func(code int, args ...string) outcome) {
+		if got := ddq(exitOK, "encryption", "reencrypt", "--rate", "1000", "-o", "json").out; !strings.Contains(got, `"changed":21,"skipped":0`) || !strings.Contains(got, `"state":"done"`) {
+			t.Errorf("it ended as %s", got)
+		}
+		if got := ddq(exitOK, "operation", "list").out; !strings.Contains(got, "reencrypt") {
+			t.Errorf("listed are %s", got)
+		}
+		if got := ddq(exitOK, "task", "get", "sealed", "--topic", "mail").out; !strings.Contains(got, "formerly") {
+			t.Errorf("the task is read as %s", got)
+		}
+	})
+	got := ddqWith(t.Context(), "", nil, "encryption", "status", "--data", data, "--encryption-key", "file:"+key, "-o", "json")
+	if strings.Count(got.out, `"needed":false`) != 2 || strings.Count(got.out, `"needed":true`) != 1 {
+		t.Errorf("keys: %s%s", got.out, got.err)
+	}
+}
