@@ -12,11 +12,12 @@ import (
 // opener opens what is stored of a topic.
 type opener struct {
 	keys  *Keys
-	topic []byte
-	known bool // by keys that are known: nobody is asked for others
+	name  string // of the topic
+	topic []byte // the same, once something is opened
+	known bool   // by keys that are known: nobody is asked for others
 }
 
-func (k *Keys) opener(topic string) opener { return opener{keys: k, topic: []byte(topic)} }
+func (k *Keys) opener(topic string) opener { return opener{keys: k, name: topic} }
 
 // find returns the key of that id.
 func (o *opener) find(ctx context.Context, id KeyID) (*dataKey, error) {
@@ -40,6 +41,9 @@ func (o *opener) bare(ctx context.Context, b []byte) ([]byte, error) {
 	key, err := o.find(ctx, KeyID(b))
 	if err != nil {
 		return nil, err
+	}
+	if o.topic == nil {
+		o.topic = []byte(o.name)
 	}
 	plain, err := key.open(o.topic, b)
 	if err != nil {

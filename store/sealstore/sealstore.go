@@ -33,7 +33,7 @@ func New(inner Inner, keys *Keys) *Store { return &Store{inner, keys} }
 // sealer returns what seals for a shard.
 func (s *Store) sealer(ctx context.Context, shard store.Shard) (sealer, error) {
 	key, err := s.keys.sealing(ctx)
-	if err != nil {
+	if err != nil || key == nil {
 		return sealer{}, err
 	}
 	return sealer{key: key, topic: []byte(shard.Topic)}, nil
