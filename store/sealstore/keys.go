@@ -147,7 +147,7 @@ func (k *Keys) read(ctx context.Context) error {
 		return err
 	}
 	for i := range all {
-		if err := k.learn(&all[i]); err != nil {
+		if err := k.learn(&all[i]); err != nil && !all[i].unneeded() {
 			k.log.Warn("data key cannot be used", "key", all[i].id.String(), "err", err)
 		}
 	}

@@ -190,10 +190,10 @@ func newStocked(t *testing.T, inner sealstore.Inner, keys *sealstore.Keys) *stoc
 	return &stocked{benchOver(t, inner, keys), make(map[string]store.Token)}
 }
 
-// aloneKeys are those of a process that has a store for itself.
-func aloneKeys(t *testing.T, inner store.Registry) *sealstore.Keys {
+// aloneKeys are those of a process that has a store for itself, and these master keys.
+func aloneKeys(t *testing.T, inner store.Registry, by ...string) *sealstore.Keys {
 	t.Helper()
-	keys, err := sealstore.OpenKeys(t.Context(), inner, masters(t, one), sealstore.Config{Node: "a", Alone: true}, quiet())
+	keys, err := sealstore.OpenKeys(t.Context(), inner, masters(t, strings.Join(by, "\n")), sealstore.Config{Node: "a", Alone: true}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,11 +234,11 @@ func testReencrypt(t *testing.T, inner sealstore.Inner) {
 	}
 	b := newStocked(t, inner, plain)
 	b.stock(b.s, "plain")
-	before := aloneKeys(t, inner)
+	before := aloneKeys(t, inner, one)
 	b.stock(sealstore.New(inner, before), "sealed")
 	former := ids(t, inner, true)
 
-	s := sealstore.New(inner, aloneKeys(t, inner))
+	s := sealstore.New(inner, aloneKeys(t, inner, two, one))
 	r := sealstore.Reencryption{
 		Shards: func(context.Context) ([]store.Shard, error) { return []store.Shard{{Topic: "never"}, mail}, nil },
 		Batch:  4,
@@ -281,7 +281,10 @@ func testReencrypt(t *testing.T, inner sealstore.Inner) {
 			t.Errorf("key %v is needed still", id)
 		}
 	}
-	other, err := sealstore.OpenKeys(t.Context(), inner, masters(t, one), sealstore.Config{ReadOnly: true}, quiet())
+	if _, err := sealstore.Rotate(t.Context(), inner, masters(t, two)); err != nil {
+		t.Errorf("without the master key of keys that nobody needs: %v", err)
+	}
+	other, err := sealstore.OpenKeys(t.Context(), inner, masters(t, two), sealstore.Config{ReadOnly: true}, quiet())
 	b.ok(err)
 	for _, name := range []string{"plain", "sealed"} {
 		b.check(sealstore.New(inner, other), name)
