@@ -20,10 +20,12 @@ type Attempt struct {
 	Number  int
 	Worker  string
 	Node    string // that took the task for the worker
+	Due     Millis // when the task was due by then; 0: not known, of attempts from before it was kept
 	Started Millis // 0: not known, of holds from before it was kept
 	Ended   Millis
 	Outcome Outcome
 	Error   string
+	Trace   TraceID // in which the worker recorded it; zero: in none
 }
 
 // History is what a task's attempts left behind.

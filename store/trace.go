@@ -3,11 +3,14 @@ package store
 // MaxTraceState is the most bytes of a trace's state that a task keeps.
 const MaxTraceState = 256
 
+// TraceID is the id of a trace; zero for none.
+type TraceID [16]byte
+
 // Trace is the trace context of whoever enqueued a task, as W3C Trace Context has it. What a
 // task points to is never changed.
 type Trace struct {
-	ID    [16]byte // of the trace; not zero
-	Span  [8]byte  // of the span that enqueued the task; not zero
+	ID    TraceID // of the trace; not zero
+	Span  [8]byte // of the span that enqueued the task; not zero
 	Flags byte
 	State string // the members of tracestate, of at most MaxTraceState bytes; may be empty
 }

@@ -91,8 +91,9 @@ type AddResult struct {
 type Ack struct {
 	ID     string
 	Token  Token
-	Result []byte // kept with the done task
-	Say    []byte // for the cell that the task tells, see Ended
+	Result []byte  // kept with the done task
+	Say    []byte  // for the cell that the task tells, see Ended
+	Trace  TraceID // kept with the attempt
 }
 
 // Nack ends one hold without success.
@@ -109,6 +110,7 @@ type Nack struct {
 	// Outcome is what the task's history tells of the attempt; OutcomeCancelled in
 	// its place when that was asked for.
 	Outcome Outcome
+	Trace   TraceID // kept with the attempt
 }
 
 // NackResult is the outcome of one Nack or Recover.

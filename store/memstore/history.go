@@ -25,19 +25,14 @@ func (m reader) History(ctx context.Context, s store.Shard, ids []string) ([]sto
 }
 
 // remember appends the attempt of the running record r, which is over now, to its history.
-func (r *record) remember(outcome store.Outcome, why string, now clock) {
+// How it ended is in a.
+func (r *record) remember(a store.Attempt, now clock) {
 	if r.past == nil {
 		r.past = new(store.History)
 	}
-	r.past.Remember(store.Attempt{
-		Number:  r.task.Attempt,
-		Worker:  r.worker,
-		Node:    r.node,
-		Started: r.started,
-		Ended:   now.Millis(),
-		Outcome: outcome,
-		Error:   why,
-	})
+	a.Number, a.Worker, a.Node = r.task.Attempt, r.worker, r.node
+	a.Due, a.Started, a.Ended = r.task.Due, r.started, now.Millis()
+	r.past.Remember(a)
 }
 
 // Cancel implements store.Writer.

@@ -116,7 +116,7 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 	sh.leave(r, store.Ended{Kind: ended.Kind, Result: a.Result, Say: a.Say}, now)
 	sh.take(r)
 	if retention > 0 {
-		r.remember(store.OutcomeAcked, "", now)
+		r.remember(store.Attempt{Outcome: store.OutcomeAcked, Trace: a.Trace}, now)
 		r.past.Result = slices.Clone(a.Result)
 		*r = record{task: r.task, kind: store.KindDone, token: r.token, finished: now.Millis(), until: now.In(retention), past: r.past}
 		sh.put(r)
@@ -158,7 +158,7 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 	}
 	f := life.Fail(&n, r.task.Attempt, r.cancelled, false)
 	if f.Outcome != store.OutcomeNone {
-		r.remember(f.Outcome, n.Error, now)
+		r.remember(store.Attempt{Outcome: f.Outcome, Error: n.Error, Trace: n.Trace}, now)
 	}
 	r.task.Attempt = f.Attempt
 	if n.Error != "" {

@@ -23,9 +23,9 @@ func (x *history) read(id string) (h store.History, err error) {
 	return h, err
 }
 
-// record keeps the attempt of a hold that is over, and the result of a done task. The
-// entry is written after it.
-func (x *history) record(h *hold, e *entry, outcome store.Outcome, why string, result []byte) error {
+// record keeps the attempt of a hold that is over, and the result of a done task. How it
+// ended is in a. The entry is written after it.
+func (x *history) record(h *hold, e *entry, a store.Attempt, result []byte) error {
 	var past store.History
 	if e.history {
 		var err error
@@ -33,16 +33,9 @@ func (x *history) record(h *hold, e *entry, outcome store.Outcome, why string, r
 			return err
 		}
 	}
-	worker, node := h.who()
-	past.Remember(store.Attempt{
-		Number:  h.attempt,
-		Worker:  worker,
-		Node:    node,
-		Started: h.started,
-		Ended:   x.ms,
-		Outcome: outcome,
-		Error:   why,
-	})
+	a.Number, a.Due, a.Started, a.Ended = h.attempt, e.due, h.started, x.ms
+	a.Worker, a.Node = h.who()
+	past.Remember(a)
 	past.Result = result
 	e.history = true
 	b, err := record.AppendHistory(x.value[:0], past)

@@ -97,7 +97,7 @@ func (t settler) done(h *hold, a *store.Ack, retention time.Duration) error {
 	case retention <= 0:
 		return t.erase(h.id, &e)
 	}
-	if err := t.history.record(h, &e, store.OutcomeAcked, "", a.Result); err != nil {
+	if err := t.history.record(h, &e, store.Attempt{Outcome: store.OutcomeAcked, Trace: a.Trace}, a.Result); err != nil {
 		return err
 	}
 	return t.tasks.addDone(h, &e, t.in(retention))
@@ -179,7 +179,7 @@ func (t settler) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 func (t settler) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult, error) {
 	failure := life.Fail(n, h.attempt, h.cancelled, f == broken)
 	if failure.Outcome != store.OutcomeNone && f != broken {
-		if err := t.history.record(h, e, failure.Outcome, n.Error, nil); err != nil {
+		if err := t.history.record(h, e, store.Attempt{Outcome: failure.Outcome, Error: n.Error, Trace: n.Trace}, nil); err != nil {
 			return store.NackResult{}, err
 		}
 	}

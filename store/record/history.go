@@ -18,6 +18,8 @@ func AppendHistory(b []byte, h store.History) ([]byte, error) {
 			EndedMs:   int64(a.Ended),
 			Outcome:   int32(a.Outcome),
 			Error:     []byte(a.Error),
+			DueMs:     int64(a.Due),
+			Trace:     encodeTraceID(a.Trace),
 		}
 	}
 	start, size := len(b), past.SizeVT()
@@ -44,6 +46,8 @@ func DecodeHistory(b []byte) (store.History, error) {
 			Ended:   store.Millis(a.EndedMs),
 			Outcome: store.Outcome(a.Outcome),
 			Error:   string(a.Error),
+			Due:     store.Millis(a.DueMs),
+			Trace:   decodeTraceID(a.Trace),
 		}
 	}
 	return h, nil

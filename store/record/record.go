@@ -38,7 +38,7 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	if t.Cause != nil {
 		body.Cause = &Cause{Topic: t.Cause.Topic, Id: t.Cause.ID}
 	}
-	body.Trace = encodeTrace(t.Trace)
+	body.Trace = EncodeTrace(t.Trace)
 	start, size := len(b), body.SizeVT()
 	b = append(b, make([]byte, size)...)
 	if _, err := body.MarshalToSizedBufferVT(b[start:]); err != nil {
@@ -81,7 +81,7 @@ func DecodeBody(b []byte, t *store.Task) error {
 	if c := body.Cause; c != nil {
 		t.Cause = &store.Cause{Topic: c.Topic, ID: c.Id}
 	}
-	t.Trace = decodeTrace(body.Trace)
+	t.Trace = DecodeTrace(body.Trace)
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
 	}

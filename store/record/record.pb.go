@@ -1465,7 +1465,11 @@ type Attempt struct {
 	EndedMs   int64                  `protobuf:"varint,5,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
 	Outcome   int32                  `protobuf:"varint,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Not text: a worker of another make may say anything.
-	Error         []byte `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	Error []byte `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// When the task was due by then.
+	DueMs int64 `protobuf:"varint,8,opt,name=due_ms,json=dueMs,proto3" json:"due_ms,omitempty"`
+	// 16 bytes, or none.
+	Trace         []byte `protobuf:"bytes,9,opt,name=trace,proto3" json:"trace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1545,6 +1549,20 @@ func (x *Attempt) GetOutcome() int32 {
 func (x *Attempt) GetError() []byte {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *Attempt) GetDueMs() int64 {
+	if x != nil {
+		return x.DueMs
+	}
+	return 0
+}
+
+func (x *Attempt) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
 	}
 	return nil
 }
@@ -1686,7 +1704,7 @@ const file_record_proto_rawDesc = "" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\"Q\n" +
 	"\aHistory\x12.\n" +
 	"\battempts\x18\x01 \x03(\v2\x12.ddq.store.AttemptR\battempts\x12\x16\n" +
-	"\x06result\x18\x02 \x01(\fR\x06result\"\xb7\x01\n" +
+	"\x06result\x18\x02 \x01(\fR\x06result\"\xe4\x01\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
@@ -1695,7 +1713,9 @@ const file_record_proto_rawDesc = "" +
 	"started_ms\x18\x04 \x01(\x03R\tstartedMs\x12\x19\n" +
 	"\bended_ms\x18\x05 \x01(\x03R\aendedMs\x12\x18\n" +
 	"\aoutcome\x18\x06 \x01(\x05R\aoutcome\x12\x14\n" +
-	"\x05error\x18\a \x01(\fR\x05errorB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
+	"\x05error\x18\a \x01(\fR\x05error\x12\x15\n" +
+	"\x06due_ms\x18\b \x01(\x03R\x05dueMs\x12\x14\n" +
+	"\x05trace\x18\t \x01(\fR\x05traceB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
 
 var (
 	file_record_proto_rawDescOnce sync.Once

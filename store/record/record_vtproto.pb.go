@@ -1306,6 +1306,18 @@ func (m *Attempt) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Trace) > 0 {
+		i -= len(m.Trace)
+		copy(dAtA[i:], m.Trace)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Trace)))
+		i--
+		dAtA[i] = 0x4a
+	}
+	if m.DueMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DueMs))
+		i--
+		dAtA[i] = 0x40
+	}
 	if len(m.Error) > 0 {
 		i -= len(m.Error)
 		copy(dAtA[i:], m.Error)
@@ -1908,6 +1920,13 @@ func (m *Attempt) SizeVT() (n int) {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Outcome))
 	}
 	l = len(m.Error)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.DueMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.DueMs))
+	}
+	l = len(m.Trace)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -5573,6 +5592,59 @@ func (m *Attempt) UnmarshalVT(dAtA []byte) error {
 			m.Error = append(m.Error[:0], dAtA[iNdEx:postIndex]...)
 			if m.Error == nil {
 				m.Error = []byte{}
+			}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DueMs", wireType)
+			}
+			m.DueMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DueMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Trace", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Trace = append(m.Trace[:0], dAtA[iNdEx:postIndex]...)
+			if m.Trace == nil {
+				m.Trace = []byte{}
 			}
 			iNdEx = postIndex
 		default:

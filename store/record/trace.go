@@ -5,8 +5,8 @@ import "github.com/ddq-io/ddq/store"
 // traceBytes is how long a trace context is without its state.
 const traceBytes = 16 + 8 + 1
 
-// encodeTrace returns nil for none.
-func encodeTrace(t *store.Trace) []byte {
+// EncodeTrace encodes a trace context; nil for none.
+func EncodeTrace(t *store.Trace) []byte {
 	if t == nil {
 		return nil
 	}
@@ -17,8 +17,8 @@ func encodeTrace(t *store.Trace) []byte {
 	return append(b, t.State...)
 }
 
-// decodeTrace reads what encodeTrace wrote. What is too short is none: a task does not fail for it.
-func decodeTrace(b []byte) *store.Trace {
+// DecodeTrace reads what EncodeTrace wrote. What is too short is none: a task does not fail for it.
+func DecodeTrace(b []byte) *store.Trace {
 	if len(b) < traceBytes {
 		return nil
 	}
@@ -26,4 +26,20 @@ func decodeTrace(b []byte) *store.Trace {
 	copy(t.ID[:], b)
 	copy(t.Span[:], b[len(t.ID):])
 	return t
+}
+
+// encodeTraceID returns nil for none.
+func encodeTraceID(id store.TraceID) []byte {
+	if id == (store.TraceID{}) {
+		return nil
+	}
+	return id[:]
+}
+
+// decodeTraceID reads what encodeTraceID wrote. What has another length is none.
+func decodeTraceID(b []byte) (id store.TraceID) {
+	if len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id
 }

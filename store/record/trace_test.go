@@ -51,3 +51,27 @@ func TestTraceThatIsCutShortIsNone(t *testing.T) {
 		t.Errorf("read as %+v, %v", read, err)
 	}
 }
+
+// An attempt from before there were due times and traces of attempts is read, and one with both is 25
+// bytes longer.
+func TestAttemptsOfBeforeAreRead(t *testing.T) {
+	before := []byte("\x0a\x0a\x08\x01\x12\x01w\x28\x05\x30\x01\x3a\x00") // number, worker, ended, outcome, no error
+	before[1] = byte(len(before) - 2)
+	want := store.Attempt{Number: 1, Worker: "w", Ended: 5, Outcome: store.OutcomeAcked}
+	got, err := DecodeHistory(before)
+	if err != nil || len(got.Attempts) != 1 || got.Attempts[0] != want {
+		t.Fatalf("read as %+v, %v", got, err)
+	}
+	short, err := AppendHistory(nil, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Due, want.Trace = 1_900_000_000_000, store.TraceID{1, 15: 2}
+	long, err := AppendHistory(nil, store.History{Attempts: []store.Attempt{want}})
+	if err != nil || len(long)-len(short) != 25 {
+		t.Errorf("%d bytes, %v", len(long)-len(short), err)
+	}
+	if read, err := DecodeHistory(long); err != nil || read.Attempts[0] != want {
+		t.Errorf("read as %+v, %v", read, err)
+	}
+}

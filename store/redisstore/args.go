@@ -34,6 +34,14 @@ func (a *args) id(id string)      { a.buf = appendID(a.buf, id); a.end() }
 func (a *args) int(n int64)       { a.buf = strconv.AppendInt(a.buf, n, 10); a.end() }
 func (a *args) tok(t store.Token) { a.buf = append(a.buf, t[:]...); a.end() }
 
+// trace adds the id of a trace, or nothing.
+func (a *args) trace(id store.TraceID) {
+	if id != (store.TraceID{}) {
+		a.buf = append(a.buf, id[:]...)
+	}
+	a.end()
+}
+
 // flag adds 1, or nothing.
 func (a *args) flag(on bool) {
 	if on {

@@ -44,7 +44,7 @@ type luaValue struct {
 func luaValues() []luaValue {
 	values := []luaValue{
 		{"PLACE_NONE", placeNone}, {"PLACE_PENDING", placePending}, {"PLACE_RUNNING", placeRunning}, {"PLACE_DEAD", placeDead}, {"PLACE_DONE", placeDone},
-		{"MARK_HELD", markHeld}, {"MARK_CANCELLED", markCancelled}, {"SLIDING_WINDOW", int64(store.SlidingWindow)},
+		{"KEPT_DUE", keptDue}, {"KEPT_TRACE", keptTrace}, {"MARK_HELD", markHeld}, {"MARK_CANCELLED", markCancelled}, {"SLIDING_WINDOW", int64(store.SlidingWindow)},
 		{"KEY_RETURN", int64(store.KeyReturn)}, {"KEY_REJECT", int64(store.KeyReject)}, {"KEY_REPLACE", int64(store.KeyReplace)},
 		{"CELL_SCHEDULE", store.CellSchedule}, {"CELL_WORKFLOW", store.CellWorkflow},
 		{"JOURNAL_NAMES", store.MaxJournalNames}, {"JOURNAL_BYTES", store.MaxJournalBytes}, {"ENCRYPTED_BYTES", store.EncryptedBytes},

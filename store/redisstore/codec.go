@@ -144,9 +144,13 @@ const (
 	markCancelled = 255
 )
 
+// maxWorker is the most of a worker's name that is kept, so that the length of who has a task leaves
+// room for the marks of its history.
+const maxWorker = 8 << 10
+
 // appendWho appends the part of who has a task that a call says.
 func appendWho(b []byte, worker, node string) []byte {
-	worker, node = worker[:min(len(worker), math.MaxUint16/2)], node[:min(len(node), math.MaxUint8)]
+	worker, node = worker[:min(len(worker), maxWorker)], node[:min(len(node), math.MaxUint8)]
 	b = append(b, worker...)
 	b = append(b, node...)
 	return append(b, byte(len(node)))

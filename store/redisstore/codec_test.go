@@ -143,3 +143,31 @@ func TestChunksKeepTheOrderOfAnID(t *testing.T) {
 		t.Errorf("chunks have %d items, want %d", count, len(ids))
 	}
 }
+
+// An attempt from before there were due times and traces of attempts is read, and what is cut short is
+// left out.
+func TestAttemptsOfBeforeAreRead(t *testing.T) {
+	who := "workernode\x04\x00\x00\x00\x00\x00\x00\x00\x07" + string([]byte{markHeld})
+	entry := func(marks int, rest string) string {
+		b := binary.BigEndian.AppendUint32(nil, uint32(attemptSize+len(who)+len(rest)))
+		b = append(b, byte(store.OutcomeFailed), 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9)
+		b = binary.BigEndian.AppendUint16(b, uint16(len(who)|marks))
+		return string(b) + who + rest
+	}
+	due, trace := "\x00\x00\x00\x00\x00\x00\x00\x08", "0123456789abcdef"
+	want := store.Attempt{Number: 3, Worker: "worker", Node: "node", Started: 7, Ended: 9, Outcome: store.OutcomeFailed, Error: "no"}
+	if h := decodeHistory(entry(0, "no")); len(h.Attempts) != 1 || h.Attempts[0] != want {
+		t.Errorf("read as %+v", h)
+	}
+	if want.Due = 8; decodeHistory(entry(keptDue, due+"no")).Attempts[0] != want {
+		t.Error("the due time is not read")
+	}
+	copy(want.Trace[:], trace)
+	both := entry(keptDue|keptTrace, due+trace+"no")
+	if h := decodeHistory(both + entry(0, "no")); len(h.Attempts) != 2 || h.Attempts[0] != want {
+		t.Errorf("read as %+v", h)
+	}
+	if h := decodeHistory(entry(keptDue|keptTrace, due+"no")); len(h.Attempts) != 0 {
+		t.Errorf("what is cut short is read as %+v", h)
+	}
+}

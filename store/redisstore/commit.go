@@ -280,6 +280,7 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 			e.wait(commits[i].Retention)
 			e.str(string(ack.Result))
 			e.str(string(ack.Say))
+			e.trace(ack.Trace)
 		}
 		return len(commits[i].Acks)
 	})

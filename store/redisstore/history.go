@@ -34,7 +34,13 @@ func (s *reader) History(ctx context.Context, shard store.Shard, ids []string) (
 
 const (
 	lengthSize  = 4
-	attemptSize = 15 // without who had it and the error
+	attemptSize = 15 // without who had it and what follows
+)
+
+// Marks on the length of who had a task. Nodes from before there were any leave such attempts out.
+const (
+	keptDue   = 1 << 15
+	keptTrace = 1 << 14
 )
 
 // decodeHistory reads what remember.lua wrote. What cannot be read is left out.
@@ -60,19 +66,22 @@ func decodeAttempt(s string) (a store.Attempt, ok bool) {
 		return a, false
 	}
 	b := []byte(s[:attemptSize])
-	rest, length := s[attemptSize:], int(binary.BigEndian.Uint16(b[13:]))
-	if len(rest) < length {
+	a.Outcome, a.Number, a.Ended = store.Outcome(b[0]), int(binary.BigEndian.Uint32(b[1:])), store.Millis(binary.BigEndian.Uint64(b[5:]))
+	marks, rest := binary.BigEndian.Uint16(b[13:]), s[attemptSize:]
+	length := int(marks &^ (keptDue | keptTrace))
+	if len(rest) < length+8*bit(marks&keptDue != 0)+len(a.Trace)*bit(marks&keptTrace != 0) {
 		return a, false
 	}
 	var by hold
 	by.who(rest[:length])
-	return store.Attempt{
-		Number:  int(binary.BigEndian.Uint32(b[1:])),
-		Worker:  by.Worker,
-		Node:    by.Node,
-		Started: by.Started,
-		Ended:   store.Millis(binary.BigEndian.Uint64(b[5:])),
-		Outcome: store.Outcome(b[0]),
-		Error:   rest[length:],
-	}, true
+	a.Worker, a.Node, a.Started = by.Worker, by.Node, by.Started
+	rest = rest[length:]
+	if marks&keptDue != 0 {
+		a.Due, rest = store.Millis(binary.BigEndian.Uint64([]byte(rest[:8]))), rest[8:]
+	}
+	if marks&keptTrace != 0 {
+		rest = rest[copy(a.Trace[:], rest):]
+	}
+	a.Error = rest
+	return a, true
 }

@@ -44,6 +44,10 @@ func ackArgs(acks []store.Ack, chunk []int, retention time.Duration) *args {
 			a.buf = append(a.buf, acks[i].Say...)
 			a.end()
 		}
+		if acks[i].Trace != (store.TraceID{}) && retention > 0 {
+			a.int(int64(len(chunk) + k + 1))
+			a.trace(acks[i].Trace)
+		}
 	}
 	return a
 }
@@ -113,7 +117,7 @@ func notEnded(status store.Status, rest []any, now store.Millis) store.NackResul
 }
 
 func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
-	a := newArgs(7*len(chunk)+3, 128*len(chunk)+64)
+	a := newArgs(8*len(chunk)+3, 128*len(chunk)+64)
 	if f != nil {
 		a.fence(*f)
 	} else {
@@ -134,6 +138,7 @@ func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
 		a.int(int64(bit(nack.Uncount)))
 		a.int(int64(nack.Outcome))
 		a.str(nack.Error)
+		a.trace(nack.Trace)
 	}
 	return a
 }

@@ -15,6 +15,7 @@ func historyCases() []entry {
 		{"Ack/AgainKeepsTheFirstResult", resultOnce},
 		{"Ack/BigResultsInOneBatch", resultsBig},
 		{"History/OfEveryOutcome", historyOutcomes},
+		{"History/WhenItWasDueAndItsTrace", historyTraced},
 		{"History/NothingWhenNotAskedFor", historySilent},
 		{"History/TheLastTwenty", historyBounded},
 		{"History/GoesWithTheTask", historyGone},
@@ -144,6 +145,49 @@ func historyOutcomes(f *fixture) {
 	equal(f, "node of the first", got[0].Node, "n1")
 	equal(f, "worker of the second", got[1].Worker, "worker-1")
 	equal(f, "last error", f.get("a").LastError, "hopeless")
+}
+
+// historyTraced: each attempt has the due time that it had, which the next one moves, and the trace
+// in which its worker recorded it.
+func historyTraced(f *fixture) {
+	traces := []store.TraceID{{1, 2, 0, 0xff}, {}, {3, 15: 0xfe}, {5, 15: 6}}
+	f.ready("a")
+	var dues []store.Millis
+	held := func() store.Token {
+		f.Helper()
+		token := f.hold("a")[0]
+		dues = append(dues, f.get("a").Due)
+		return token
+	}
+	f.nack(store.Nack{ID: "a", Token: held(), Outcome: store.OutcomeFailed, Error: "no luck", Trace: traces[0]})
+	f.nack(store.Nack{ID: "a", Token: held(), Outcome: store.OutcomeReleased, Uncount: true})
+	f.nack(store.Nack{ID: "a", Token: held(), Outcome: store.OutcomeFailed, Trace: traces[2]})
+	f.scheduled("other")
+	f.ready("b")
+	f.ack(long, store.OK, store.Ack{ID: "b", Token: f.hold("b")[0], Result: []byte("b")}, store.Ack{ID: "a", Token: held(), Result: []byte("r"), Trace: traces[3]})
+	got := f.outcomes("a", store.OutcomeFailed, store.OutcomeReleased, store.OutcomeFailed, store.OutcomeAcked)
+	for i, a := range got {
+		equal(f, fmt.Sprintf("trace of attempt %d", i), a.Trace, traces[i])
+		equal(f, fmt.Sprintf("due of attempt %d", i), a.Due, dues[i])
+		if a.Due == 0 || a.Due > a.Started {
+			f.Errorf("attempt %d was due at %d and began at %d", i, a.Due, a.Started)
+		}
+	}
+	equal(f, "error of the first", got[0].Error, "no luck")
+	equal(f, "result", string(f.past("a").Result), "r")
+	equal(f, "trace of the other", f.past("b").Attempts[0].Trace, store.TraceID{})
+	equal(f, "result of the other", string(f.past("b").Result), "b")
+
+	f.ready("c")
+	ack := store.Ack{ID: "c", Token: f.hold("c")[0], Trace: traces[0]}
+	if cells, ok := f.s.(store.Cells); ok {
+		_, made, err := cells.Commit(f.ctx, f.shard, nil, []store.Commit{{Acks: []store.Ack{ack}, Retention: long}})
+		f.ok("commit", err)
+		f.statuses("commit", made, store.OK)
+	} else {
+		f.ack(long, store.OK, ack)
+	}
+	equal(f, "trace of what a commit acked", f.past("c").Attempts[0].Trace, traces[0])
 }
 
 func historySilent(f *fixture) {

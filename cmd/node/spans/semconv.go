@@ -57,12 +57,12 @@ func resourceOf(cfg Config) (*resource.Resource, error) {
 func contextOf(t *store.Trace) trace.SpanContext {
 	state, _ := trace.ParseTraceState(t.State) // a bad one is none
 	return trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: t.ID, SpanID: t.Span, TraceFlags: trace.TraceFlags(t.Flags), TraceState: state, Remote: true,
+		TraceID: trace.TraceID(t.ID), SpanID: t.Span, TraceFlags: trace.TraceFlags(t.Flags), TraceState: state, Remote: true,
 	})
 }
 
 // parentOf is the traceparent of a span.
 func parentOf(span trace.Span) string {
 	c := span.SpanContext()
-	return wire.Traceparent(&store.Trace{ID: c.TraceID(), Span: c.SpanID(), Flags: byte(c.TraceFlags())})
+	return wire.Traceparent(&store.Trace{ID: store.TraceID(c.TraceID()), Span: c.SpanID(), Flags: byte(c.TraceFlags())})
 }

@@ -3,8 +3,9 @@
 --
 -- KEYS  those of a shard
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
---       twice; then for each task that has a result its position and the result, and
---       for each whose ack says something its position below 0 and that;
+--       twice; then for each task that has a result its position and the result, for
+--       each whose ack says something its position below 0 and that, and for each whose
+--       attempt has a trace the number of ids and its position, and the id of the trace;
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, inbox, odd}; a task that is not odd is done
@@ -83,16 +84,17 @@ if #odd > 0 then
     odd[k] = {i, status}
   end
 end
-local ids, held, of = {}, {}, {} -- those that are not odd
+local ids, held, of, traces = {}, {}, {}, {} -- those that are not odd
 for i = 1, n do
   if records[i] then
     local k = #ids + 1
     ids[k], held[k], of[k], of[-k] = ARGV[2 + i], records[i], results and results[i], results and results[-i]
+    traces[k] = results and results[n + i]
   end
 end
 if #ids == 0 then return {us, seq, inbox, odd} end
 -- include finish.lua
-local attrs = finish(ids, held, of, ARGV[1])
+local attrs = finish(ids, held, of, ARGV[1], traces)
 if tells then post() end
 if watched then
   for k, id in ipairs(ids) do tell_held(CHANGE_DONE, id, held[k], 0, 0, OUTCOME_ACKED) end

@@ -10,7 +10,7 @@
 --         put     id, version that it must have (-1: any), the cell behind its version as
 --                 cell.go has it, or empty: it is deleted
 --         hold    id, token
---         ack     id, token, retention ms, result, what it says or empty
+--         ack     id, token, retention ms, result, what it says or empty, id of the attempt's trace or empty
 --         remove  id, 1 when it must be pending and have no attempt
 --         cancel  id
 --         add     id, due ms, record, cell that it tells or empty
@@ -52,7 +52,7 @@ end
 local at = 8 + 2 * k
 local put_at, hold_at = at, at + 3 * puts
 local ack_at = hold_at + 2 * under
-local remove_at = ack_at + 5 * acks
+local remove_at = ack_at + 6 * acks
 local cancel_at = remove_at + 2 * removes
 local add_at = cancel_at + cancels
 local send_at = add_at + 4 * adds
@@ -101,14 +101,14 @@ for i = 1, puts do
 end
 
 local holds, tokens = column(hold_at, 2, under), column(hold_at + 1, 2, under)
-for i = 1, acks do holds[under + i], tokens[under + i] = ARGV[ack_at + 5 * i - 5], ARGV[ack_at + 5 * i - 4] end
+for i = 1, acks do holds[under + i], tokens[under + i] = ARGV[ack_at + 6 * i - 6], ARGV[ack_at + 6 * i - 5] end
 local records = #holds > 0 and redis.call('HMGET', RUNNING, unpack(holds)) or {}
 for i = 1, #holds do
   if not records[i] or sub(records[i], 1, 16) ~= tokens[i] then refuse(commit_of(puts + i), HOLD_LOST, holds[i]) end
 end
 local hearers -- of what acks say: looked up if one says something
 for i = 1, acks do
-  if ARGV[ack_at + 5 * i - 1] ~= '' then
+  if ARGV[ack_at + 6 * i - 2] ~= '' then
     hearers = hearers or cells_of({unpack(holds, under + 1, under + acks)}) or {}
     if not hearers[i] then refuse(commit_of(puts + under + i), NO_CELL, holds[under + i]) end
   end
@@ -184,18 +184,19 @@ if acks > 0 then
   -- include finish.lua
   local groups = {}
   for i = 1, acks do
-    local retention = ARGV[ack_at + 5 * i - 3]
+    local retention = ARGV[ack_at + 6 * i - 4]
     if not bad[commit_of(puts + under + i)] then
-      groups[retention] = groups[retention] or {{}, {}, {}}
-      local group, result = groups[retention], ARGV[ack_at + 5 * i - 2]
+      groups[retention] = groups[retention] or {{}, {}, {}, {}}
+      local group, result = groups[retention], ARGV[ack_at + 6 * i - 3]
       local n = #group[1] + 1
       group[1][n], group[2][n], group[3][n] = holds[under + i], records[under + i], result ~= '' and result or nil
-      local say = ARGV[ack_at + 5 * i - 1]
+      local say = ARGV[ack_at + 6 * i - 2]
       if say ~= '' then group[3][-n] = say end
+      group[4][n] = ARGV[ack_at + 6 * i - 1]
     end
   end
   for retention, group in pairs(groups) do
-    local attrs = finish(group[1], group[2], group[3], retention)
+    local attrs = finish(group[1], group[2], group[3], retention, group[4])
     if watched then
       for i, id in ipairs(group[1]) do tell_held(CHANGE_DONE, id, group[2][i], 0, 0, OUTCOME_ACKED) end
     end

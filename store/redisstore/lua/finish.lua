@@ -1,10 +1,10 @@
 -- finish ends holds whose running records these are: the tasks are done, and deleted unless
 -- they are to be kept for a while, in ms. results are by position, nil for none, and what acks
--- say is among them, by position below 0. It returns
+-- say is among them, by position below 0; traces are ids by position. It returns
 -- the attributes of tasks that are deleted. The caller says in has_notes and has_traits
 -- whether tasks of the shard have any, and has looked at every key.
 -- include remember.lua
-local function finish(ids, records, results, retention)
+local function finish(ids, records, results, retention, traces)
   local attrs = retention == '0' and attrs_of(ids) or nil
   local notes = has_notes and redis.call('HMGET', NOTES, unpack(ids)) or {}
   if tells then leave_done(ids, records, notes, results) end
@@ -29,7 +29,7 @@ local function finish(ids, records, results, retention)
       who = string.sub(record, 31, 30 + length)
       due = tonumber(string.sub(record, 31 + length)) or 0
     end
-    local told = remember(past[k], OUTCOME_ACKED, attempt, who, '')
+    local told = remember(past[k], OUTCOME_ACKED, attempt, who, '', due, traces[k] or '')
     if results[k] then told = told .. struct.pack('>I4B', #results[k] + 1, 0) .. results[k] end
     history[2 * k - 1], history[2 * k] = id, told
     done[2 * k - 1], done[2 * k] = now, id

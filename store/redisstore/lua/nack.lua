@@ -6,7 +6,7 @@
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, outcome to remember (0: none), error (empty: keep
---       the last one)
+--       the last one), id of the attempt's trace or empty
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, inbox, pended, attempts, traits, odd}, or -1 fenced
@@ -26,7 +26,7 @@ if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include places.lua
 -- include remember.lua
 local ids = {}
-for i = 4, #ARGV, 7 do ids[#ids + 1] = ARGV[i] end
+for i = 4, #ARGV, 8 do ids[#ids + 1] = ARGV[i] end
 local found = places(ids)
 -- include lane_member.lua
 -- include order_key.lua
@@ -38,7 +38,7 @@ local pasts = redis.call('HLEN', HISTORY) > 0 and redis.call('HMGET', HISTORY, u
 
 local zadd, lanes, dlq, out, hset, history, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local at = 7 * i - 3
+  local at = 8 * i - 4
   local place, record, note = unpack(found[i])
   local status = OK
   local attempt, length, deadline = 0, 0, 0
@@ -56,13 +56,13 @@ for i, id in ipairs(ids) do
       reason, outcome = REASON_CANCELLED, outcome == '0' and '0' or OUTCOME_CANCELLED
       odd[#odd + 1] = {i, OK}
     end
+    local due = tonumber(string.sub(record, 31 + length)) or 0
     if outcome ~= '0' then
-      past = remember(past, outcome, attempt, who, why)
+      past = remember(past, outcome, attempt, who, why, due, ARGV[at + 7])
       history[#history + 1], history[#history + 2] = id, past
     end
     if ARGV[at + 4] == '1' and attempt > 0 then attempt = attempt - 1 end
     if why == '' and note then why = string.sub(note, 31) end
-    local due = tonumber(string.sub(record, 31 + length)) or 0
     if reason == '0' then
       local again = ARGV[at + 3] == '-1' and now or soon + ARGV[at + 3]
       if again < due then
