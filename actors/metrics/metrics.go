@@ -106,7 +106,7 @@ func newTaskMetrics(f factory) taskMetrics {
 		Watchdog:       f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
 		Linked:         f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
 		JournalEntries: f.counter("ddq_journal_entries_total", "Entries that checkpoints added to the journals of tasks."),
-		TracesCut:      f.counter("ddq_trace_contexts_cut_total", "Enqueues whose trace context was malformed or too long, and was left out or cut."),
+		TracesCut:      f.counter("ddq_trace_contexts_cut_total", "Enqueues and settlements whose trace context was malformed or too long, and was left out or cut."),
 		trimmed:        map[string]prometheus.Counter{TrimmedOld: trimmed.WithLabelValues(TrimmedOld), TrimmedOver: trimmed.WithLabelValues(TrimmedOver)},
 		lateness:       f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
 		earliness:      f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),

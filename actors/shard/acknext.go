@@ -106,7 +106,7 @@ func having(statuses []store.Status, status store.Status) (at []int) {
 // commitOf ends a hold and enqueues what comes next. Tasks that may have any id are made in
 // this shard, if it takes some; the others go into the out-box, and wait there for their topic.
 func (s *settler) commitOf(it *settleItem, topic *store.Topic, takes bool) (store.Commit, error) {
-	ack := store.Ack{ID: it.ask.ID, Token: it.token(), Result: it.ask.Result, Say: it.ask.Say}
+	ack := store.Ack{ID: it.ask.ID, Token: it.token(), Result: it.ask.Result, Say: it.ask.Say, Trace: it.ask.Trace}
 	c := store.Commit{Acks: []store.Ack{ack}, Retention: topic.DoneRetention}
 	cause, span := &store.Cause{Topic: s.id.Topic, ID: it.ask.ID}, topic.Active()
 	for i := range it.ask.Next.Tasks {

@@ -210,7 +210,7 @@ func (s *settler) storeAcks(ctx context.Context, batch []settleItem, topic *stor
 	acks, retention := make([]store.Ack, len(batch)), topic.DoneRetention
 	for i := range batch {
 		// Also where nothing is retained: only the store knows whether a cell is told.
-		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token(), Result: batch[i].ask.Result, Say: batch[i].ask.Say}
+		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token(), Result: batch[i].ask.Result, Say: batch[i].ask.Say, Trace: batch[i].ask.Trace}
 	}
 	m.repeated, m.err = s.Resolve(ctx, func() (err error) {
 		_, m.statuses, err = s.store.Ack(ctx, s.id, acks, retention)

@@ -29,6 +29,8 @@ type Settlement struct {
 	Result    []byte         // ack: kept with the done task
 	Say       []byte         // ack: for the workflow that the task is a step of
 	Next      *Next          // ack: what it enqueues; nil for none
+	Trace     store.TraceID  // ack, nack, release: in which the worker recorded the attempt; zero: in none
+	TraceCut  bool           // it said so in a way that cannot be read
 	Unseen    bool           // release: no worker has seen the task, which is no attempt
 	Extend    time.Duration  // extend: 0 the topic's visibility timeout
 	Name      string         // checkpoint: what returned Value

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
@@ -31,10 +32,12 @@ type Attempt struct {
 	Number  int            `json:"number"` // from 1; the next one after a release has the same
 	Outcome AttemptOutcome `json:"outcome"`
 	Worker  string         `json:"worker,omitempty"`
-	Node    string         `json:"node,omitempty"` // that took the task for the worker
+	Node    string         `json:"node,omitempty"`   // that took the task for the worker
+	Due     time.Time      `json:"due_at,omitempty"` // when the task was due by then
 	Started time.Time      `json:"started_at,omitempty"`
 	Ended   time.Time      `json:"ended_at,omitempty"` // zero while it runs
 	Error   string         `json:"error,omitempty"`
+	TraceID string         `json:"trace_id,omitempty"` // in which the worker recorded it, in hex; empty when it did not
 }
 
 // MarshalJSON writes the form that `ddq task get -o json` prints.
@@ -53,6 +56,8 @@ func attemptsFrom(list []*ddqv1.Attempt) []Attempt {
 			Ended:   wire.Time(a.GetEndedAt()),
 			Outcome: AttemptOutcome(a.GetOutcome()),
 			Error:   a.GetError(),
+			Due:     wire.Time(a.GetDueAt()),
+			TraceID: hex.EncodeToString(a.GetTraceId()),
 		}
 	})
 }

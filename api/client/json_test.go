@@ -21,7 +21,7 @@ func everything() Snapshot {
 		Schedule: "nightly", Recipient: "ada", RecipientData: []byte("x"), Occurrence: at(9), Cause: &Cause{"orders", "17"}, Traceparent: "00-1-2-01", Tracestate: "a=1",
 		WaitingFor: WaitingForOrder, NextToken: at(3), LastError: "no", DeadReason: DeadReasonPermanent, FinishedAt: at(4),
 		Worker: "w", HoldDeadline: at(5), Version: 6, CancelRequested: true, Result: []byte{0xff, 0},
-		Attempts: []Attempt{{Number: 1, Outcome: AttemptAcked, Worker: "w", Node: "n", Started: at(6), Ended: at(7), Error: "e"}, {Number: 2, Started: at(8)}},
+		Attempts: []Attempt{{Number: 1, Outcome: AttemptAcked, Worker: "w", Node: "n", Due: at(5), Started: at(6), Ended: at(7), Error: "e", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736"}, {Number: 2, Started: at(8)}},
 		Journal:  []journal.Entry{{Name: "charge", Size: 4, Kept: at(10), Value: []byte("paid")}, {Name: "scan", Size: 2, Kept: at(11), Value: []byte{0xff, 0}}, {Name: "masked", Size: 9, Kept: at(12)}},
 	}
 }

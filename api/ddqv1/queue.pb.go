@@ -2767,7 +2767,10 @@ type Ack struct {
 	// What it adds to the workflow that the task is a step of, at most 1,000 steps and 1 MiB. What
 	// no workflow takes refuses the ack, as does a task that is no step (NO_STEP), and the task
 	// stays held. One that the workflow has no room for is done, and the workflow fails.
-	Grow          *Growth `protobuf:"bytes,5,opt,name=grow,proto3" json:"grow,omitempty"`
+	Grow *Growth `protobuf:"bytes,5,opt,name=grow,proto3" json:"grow,omitempty"`
+	// In which the worker recorded the attempt, 16 bytes, kept with it. What is malformed is left out,
+	// and refuses no ack.
+	TraceId       []byte `protobuf:"bytes,6,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2837,6 +2840,13 @@ func (x *Ack) GetGrow() *Growth {
 	return nil
 }
 
+func (x *Ack) GetTraceId() []byte {
+	if x != nil {
+		return x.TraceId
+	}
+	return nil
+}
+
 // Nack ends a hold: the attempt failed, or the worker gives the task back.
 type Nack struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2849,7 +2859,10 @@ type Nack struct {
 	// Straight to the dead letters.
 	Permanent bool `protobuf:"varint,5,opt,name=permanent,proto3" json:"permanent,omitempty"`
 	// Give back without spending the attempt.
-	Release       bool `protobuf:"varint,6,opt,name=release,proto3" json:"release,omitempty"`
+	Release bool `protobuf:"varint,6,opt,name=release,proto3" json:"release,omitempty"`
+	// In which the worker recorded the attempt, 16 bytes, kept with it. What is malformed is left out,
+	// and refuses no nack.
+	TraceId       []byte `protobuf:"bytes,7,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2924,6 +2937,13 @@ func (x *Nack) GetRelease() bool {
 		return x.Release
 	}
 	return false
+}
+
+func (x *Nack) GetTraceId() []byte {
+	if x != nil {
+		return x.TraceId
+	}
+	return nil
 }
 
 // Extend lengthens a hold.
@@ -4300,14 +4320,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x05R\breturned\"\"\n" +
 	"\x05Drain\x12\x19\n" +
-	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"\xab\x01\n" +
+	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"\xc6\x01\n" +
 	"\x03Ack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\fR\x06result\x120\n" +
 	"\aenqueue\x18\x04 \x03(\v2\x16.ddq.v1.EnqueueRequestR\aenqueue\x12\"\n" +
-	"\x04grow\x18\x05 \x01(\v2\x0e.ddq.v1.GrowthR\x04grow\"\xb9\x01\n" +
+	"\x04grow\x18\x05 \x01(\v2\x0e.ddq.v1.GrowthR\x04grow\x12\x19\n" +
+	"\btrace_id\x18\x06 \x01(\fR\atraceId\"\xd4\x01\n" +
 	"\x04Nack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -4315,7 +4336,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1e\n" +
 	"\bdelay_ms\x18\x04 \x01(\x03H\x00R\adelayMs\x88\x01\x01\x12\x1c\n" +
 	"\tpermanent\x18\x05 \x01(\bR\tpermanent\x12\x18\n" +
-	"\arelease\x18\x06 \x01(\bR\areleaseB\v\n" +
+	"\arelease\x18\x06 \x01(\bR\arelease\x12\x19\n" +
+	"\btrace_id\x18\a \x01(\fR\atraceIdB\v\n" +
 	"\t_delay_ms\"t\n" +
 	"\x06Extend\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +

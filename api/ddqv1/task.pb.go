@@ -1177,9 +1177,14 @@ type Attempt struct {
 	// Unset when that is not known.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Unset while it runs.
-	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
-	Outcome       AttemptOutcome         `protobuf:"varint,6,opt,name=outcome,proto3,enum=ddq.v1.AttemptOutcome" json:"outcome,omitempty"`
-	Error         string                 `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	EndedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Outcome AttemptOutcome         `protobuf:"varint,6,opt,name=outcome,proto3,enum=ddq.v1.AttemptOutcome" json:"outcome,omitempty"`
+	Error   string                 `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// When the task was due by then. Unset when that is not known.
+	DueAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
+	// In which the worker recorded it, 16 bytes as W3C Trace Context has it; empty when it did not,
+	// and while it runs.
+	TraceId       []byte `protobuf:"bytes,9,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1261,6 +1266,20 @@ func (x *Attempt) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *Attempt) GetDueAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DueAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetTraceId() []byte {
+	if x != nil {
+		return x.TraceId
+	}
+	return nil
 }
 
 // Attribute is one header of a task. Keys are unique within a task.
@@ -1582,7 +1601,7 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.StepStateR\x05state\x12\x16\n" +
 	"\x06result\x18\x04 \x01(\fR\x06result\x12\x12\n" +
 	"\x04size\x18\x05 \x01(\x03R\x04size\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\"\x87\x02\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\"\xd5\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
@@ -1591,7 +1610,9 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
 	"\bended_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x120\n" +
 	"\aoutcome\x18\x06 \x01(\x0e2\x16.ddq.v1.AttemptOutcomeR\aoutcome\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"3\n" +
+	"\x05error\x18\a \x01(\tR\x05error\x121\n" +
+	"\x06due_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x12\x19\n" +
+	"\btrace_id\x18\t \x01(\fR\atraceId\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +
@@ -1714,13 +1735,14 @@ var file_ddq_v1_task_proto_depIdxs = []int32{
 	15, // 19: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
 	15, // 20: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
 	1,  // 21: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
-	5,  // 22: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
-	3,  // 23: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	15, // 22: ddq.v1.Attempt.due_at:type_name -> google.protobuf.Timestamp
+	5,  // 23: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
+	3,  // 24: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_task_proto_init() }

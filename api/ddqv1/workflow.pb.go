@@ -1131,7 +1131,10 @@ type Growth struct {
 	// The step is not done: it is suspended until steps, and all that it grew before, have ended, and
 	// then goes on in another task of the same try. That has its journal, and what they returned among
 	// its inputs. Needs steps, and not again.
-	Suspend       bool `protobuf:"varint,4,opt,name=suspend,proto3" json:"suspend,omitempty"`
+	Suspend bool `protobuf:"varint,4,opt,name=suspend,proto3" json:"suspend,omitempty"`
+	// The span in which the worker recorded the attempt, as W3C Trace Context has it: that from which
+	// the steps come that begin by its end. It adds nothing; what is malformed is left out.
+	Traceparent   string `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1192,6 +1195,13 @@ func (x *Growth) GetSuspend() bool {
 		return x.Suspend
 	}
 	return false
+}
+
+func (x *Growth) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type SubmitWorkflowRequest struct {
@@ -3737,12 +3747,13 @@ const file_ddq_v1_workflow_proto_rawDesc = "" +
 	"\x0ffairness_weight\x18\f \x01(\x05R\x0efairnessWeight\x12\x19\n" +
 	"\brate_key\x18\r \x01(\tR\arateKey\x12'\n" +
 	"\x0fconcurrency_key\x18\x0e \x01(\tR\x0econcurrencyKeyB\x0e\n" +
-	"\f_max_retries\"\x7f\n" +
+	"\f_max_retries\"\xa1\x01\n" +
 	"\x06Growth\x12\"\n" +
 	"\x05steps\x18\x01 \x03(\v2\f.ddq.v1.StepR\x05steps\x12\x12\n" +
 	"\x04skip\x18\x02 \x03(\tR\x04skip\x12\x19\n" +
 	"\x05again\x18\x03 \x01(\fH\x00R\x05again\x88\x01\x01\x12\x18\n" +
-	"\asuspend\x18\x04 \x01(\bR\asuspendB\b\n" +
+	"\asuspend\x18\x04 \x01(\bR\asuspend\x12 \n" +
+	"\vtraceparent\x18\x05 \x01(\tR\vtraceparentB\b\n" +
 	"\x06_again\"E\n" +
 	"\x15SubmitWorkflowRequest\x12,\n" +
 	"\bworkflow\x18\x01 \x01(\v2\x10.ddq.v1.WorkflowR\bworkflow\"\xcd\x01\n" +

@@ -33,7 +33,7 @@ func historyWire(f *service.Found) *ddqv1.Task {
 	t.Result, t.Journal = f.Result, wire.ShowJournal(f.Journal)
 	attempts := f.Attempts
 	if f.State == store.StateRunning {
-		attempts = append(attempts, store.Attempt{Number: f.Attempt, Worker: f.Worker, Node: f.Node, Started: f.Started})
+		attempts = append(attempts, store.Attempt{Number: f.Attempt, Worker: f.Worker, Node: f.Node, Due: f.Task.Due, Started: f.Started})
 	}
 	for i := range attempts {
 		a := &attempts[i]
@@ -45,6 +45,8 @@ func historyWire(f *service.Found) *ddqv1.Task {
 			EndedAt:   wire.StampOrNil(a.Ended),
 			Outcome:   wire.Enum(outcomeToWire[:], a.Outcome),
 			Error:     wire.Text(a.Error),
+			DueAt:     wire.StampOrNil(a.Due),
+			TraceId:   wire.ShowTraceID(a.Trace),
 		})
 	}
 	return t

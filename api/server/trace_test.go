@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,11 +80,7 @@ func TestBadTraceContextsAreLeftOutAndCounted(t *testing.T) {
 		if got := r.get("long"); got.Traceparent != aParent || got.Tracestate != "a=1" {
 			r.Errorf("a long one is kept as %v", got)
 		}
-		reg := prometheus.NewRegistry()
-		reg.MustRegister(r.service.Node().Metrics().TracesCut)
-		families, err := reg.Gather()
-		must(r, err)
-		if n := families[0].Metric[0].GetCounter().GetValue(); n != 2 {
+		if n := r.tracesCut(); n != 2 {
 			r.Errorf("%v are counted, want 2", n)
 		}
 	})
@@ -102,4 +99,42 @@ func TestRunsHaveNotTheTraceOfTheirSchedule(t *testing.T) {
 			r.Errorf("delivered as %v", d.Task)
 		}
 	})
+}
+
+// Attempts have the trace in which their worker recorded them. What is none is left out, and refuses no
+// settlement.
+func TestAttemptsHaveTheirTraces(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		first, second := bytes.Repeat([]byte{1}, 16), bytes.Repeat([]byte{2}, 16)
+		_, err := r.admin.CreateTopic(r.Context(), &ddqv1.CreateTopicRequest{Name: "t", Policy: &ddqv1.TopicPolicy{DoneRetentionMs: proto.Int64(60_000)}})
+		must(r, err)
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "a", MaxRetries: proto.Int32(9)})
+		for _, id := range [][]byte{first, []byte("short"), make([]byte, 16), nil} {
+			d := r.retrieve("t")
+			_, err := r.queue.Nack(r.Context(), &ddqv1.NackRequest{Topic: "t", Nack: &ddqv1.Nack{TaskId: "a", HoldToken: d.HoldToken, DelayMs: proto.Int64(0), TraceId: id}})
+			must(r, err)
+		}
+		d := r.retrieve("t")
+		_, err = r.queue.Ack(r.Context(), &ddqv1.AckRequest{Topic: "t", Ack: &ddqv1.Ack{TaskId: "a", HoldToken: d.HoldToken, TraceId: second}})
+		must(r, err)
+		attempts := r.get("a").Attempts
+		for i, want := range [][]byte{first, nil, nil, nil, second} {
+			if got := attempts[i]; !bytes.Equal(got.TraceId, want) || got.DueAt == nil || got.DueAt.AsTime().After(got.StartedAt.AsTime()) {
+				r.Errorf("attempt %d is %v", i+1, got)
+			}
+		}
+		if n := r.tracesCut(); n != 2 {
+			r.Errorf("%v are counted, want 2", n)
+		}
+	})
+}
+
+// tracesCut is the count of what was left out.
+func (r *rig) tracesCut() float64 {
+	r.Helper()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(r.service.Node().Metrics().TracesCut)
+	families, err := reg.Gather()
+	must(r, err)
+	return families[0].Metric[0].GetCounter().GetValue()
 }

@@ -84,13 +84,13 @@ func (u *Subscription) Grant(n int) error {
 // Settle asks for settlements; the outbox gets the results under the same sequence.
 // Settlements that cannot be are refused in the results.
 func (u *Subscription) Settle(sequence uint64, settlements []subscription.Settlement) {
-	u.limits.checkSettlements(settlements)
+	u.tasks.checkSettlements(settlements)
 	u.handle.Settle(sequence, settlements)
 }
 
 // SettleNext is Settle for acks by which something comes next. It may wait for the store, to know their topics.
 func (u *Subscription) SettleNext(ctx context.Context, sequence uint64, settlements []subscription.Settlement, next Nexts) {
-	u.limits.checkSettlements(settlements)
+	u.tasks.checkSettlements(settlements)
 	next.complete(ctx, u.tasks, u.Options.Topic, settlements)
 	u.handle.Settle(sequence, settlements)
 }
@@ -119,7 +119,7 @@ func (s *Delivery) SettleNext(ctx context.Context, topic string, settlements []s
 	if !s.node.Running() {
 		return nil, s.node.Serving()
 	}
-	s.limits.checkSettlements(settlements)
+	s.tasks.checkSettlements(settlements)
 	next.complete(ctx, s.tasks, topic, settlements)
 	if len(settlements) == 1 && settlements[0].Refused != nil {
 		return nil, settlements[0].Refused // whatever the topic is
@@ -138,10 +138,13 @@ func (s *Delivery) SettleNext(ctx context.Context, topic string, settlements []s
 	}
 }
 
-// checkSettlements refuses what cannot be, each by itself.
-func (l *limits) checkSettlements(settlements []subscription.Settlement) {
+// checkSettlements refuses what cannot be, each by itself, and counts traces that cannot be read.
+func (s *Tasks) checkSettlements(settlements []subscription.Settlement) {
 	for i := range settlements {
-		settlements[i].Refused = l.checkSettlement(&settlements[i])
+		a := &settlements[i]
+		if a.Refused = s.limits.checkSettlement(a); a.TraceCut {
+			s.node.Metrics().TracesCut.Inc()
+		}
 	}
 }
 

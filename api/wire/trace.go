@@ -29,6 +29,22 @@ func ReadTrace(parent, state string) (t *store.Trace, whole bool) {
 	return t, whole
 }
 
+// ReadTraceID reads the id of a trace, zero for none and for what is none; whole is false then.
+func ReadTraceID(b []byte) (id store.TraceID, whole bool) {
+	if len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id, len(b) == 0 || id != store.TraceID{}
+}
+
+// ShowTraceID writes it, nil for none.
+func ShowTraceID(id store.TraceID) []byte {
+	if id == (store.TraceID{}) {
+		return nil
+	}
+	return id[:]
+}
+
 // Traceparent writes it.
 func Traceparent(t *store.Trace) string {
 	b := make([]byte, 0, traceparentBytes)

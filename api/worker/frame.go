@@ -162,9 +162,15 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 		}
 	}
 	var done [Released + 1]int
+	var heard []func()
 	for _, h := range f.settled {
-		if kind := s.accepted(h, results, now); kind != 0 {
+		kind := s.accepted(h, results, now)
+		if kind != 0 && kind <= Released {
 			done[kind]++
+		}
+		if kind != 0 && h.settled != nil {
+			hear := h.settled
+			heard, h.settled = append(heard, func() { hear(kind) }), nil
 		}
 	}
 	f.answerCheckpoints(m)
@@ -182,14 +188,17 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 		s.stirUp(l) // it has nothing more to say, or need not wait any longer
 	}
 	s.mu.Unlock()
+	for _, tell := range heard {
+		tell()
+	}
 	for kind, n := range done {
 		s.events.report(Event{Kind: EventKind(kind), Topic: s.topic, Tasks: n})
 	}
 	s.events.report(Event{Kind: Extended, Topic: s.topic, Tasks: extended})
 }
 
-// accepted returns what became of h's outcome, or 0 when it was lost or is to
-// be sent again; mu is held.
+// accepted returns what became of h's outcome, which is Lost when it did not count, or 0 when it is
+// to be sent again; mu is held.
 func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult, now time.Time) EventKind {
 	err := results[string(h.ack.HoldToken)].GetError() // nil without results
 	if h.repeated && gone(err) && now.Before(h.deadline) {
@@ -219,7 +228,7 @@ func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult,
 	}
 	s.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
 	s.cfg.Logger.Warn("settlement refused", "topic", s.topic, "task", h.ack.TaskId, "err", err.GetMessage())
-	return 0
+	return Lost
 }
 
 // extended takes the answer to an extend that was sent no earlier than sent;

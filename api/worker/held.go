@@ -34,6 +34,8 @@ type held struct {
 	canceled atomic.Bool // someone asked for the task to be cancelled
 	repeated bool        // the outcome was sent more than once; guarded by sub.mu
 
+	settled func(EventKind) // hears what became of the outcome; nil: nobody does; guarded by sub.mu
+
 	via      *link         // that its outcome goes to: the one it came on while that lives; guarded by sub.mu
 	asked    bool          // an extend was not answered yet; guarded by sub.mu
 	index    int           // in sub.live; guarded by sub.mu
@@ -91,11 +93,25 @@ func (h *held) end(from stage, nack *ddqv1.Nack) bool {
 	}
 	if nack == nil {
 		h.ack.Result, h.ack.Enqueue, h.ack.Grow = h.ending.result, h.ending.next, h.ending.grow
+		h.trace()
 	} else {
 		nack.TaskId, nack.HoldToken = h.ack.TaskId, h.ack.HoldToken
 		h.nack = nack
 	}
 	return true
+}
+
+// trace has the ack say in which trace the attempt was, if it is recorded; that of a step also says in
+// which span.
+func (h *held) trace() {
+	h.ack.TraceId = h.ending.trace.recorded()
+	if h.ack.TraceId == nil || h.task.Step == nil {
+		return
+	}
+	if h.ack.Grow == nil {
+		h.ack.Grow = new(ddqv1.Growth)
+	}
+	h.ack.Grow.Traceparent = h.ending.trace.Parent
 }
 
 // askToStop tells the handler, also one that has not started, that the cancellation of

@@ -27,9 +27,10 @@ type ending struct {
 	grow   *ddqv1.Growth           // nil: nothing
 	grown  int                     // bytes of it
 
-	trace Trace           // of what Enqueue is given
-	codec client.Codec    // of what Enqueue and Grow are given; nil: as it is
-	ctx   context.Context // the handler's; with a codec
+	trace   Trace           // of the attempt: of what Enqueue is given, and kept with it
+	settled func(EventKind) // see OnSettled
+	codec   client.Codec    // of what Enqueue and Grow are given; nil: as it is
+	ctx     context.Context // the handler's; with a codec
 }
 
 // size is how many bytes go with the ack.
@@ -47,8 +48,9 @@ func (e *ending) request(t client.Task) (*ddqv1.EnqueueRequest, error) {
 	return r, err
 }
 
-// TraceNext gives what Enqueue gets from now on a trace context. It is for middleware, which calls
-// it before the handler begins; package api/tracing has one.
+// TraceNext says in which trace context the attempt is: what Enqueue gets from now on carries it, and
+// the server keeps the id of its trace with the attempt, if it is recorded. It is for middleware, which
+// calls it before the handler begins; package api/tracing has one.
 func (t Task) TraceNext(c Trace) {
 	if t.ending != nil {
 		t.ending.trace = c
@@ -100,7 +102,7 @@ func (h *held) nextRefused(err *ddqv1.Error) bool {
 	if h.nack != nil || !enqueue && !grow {
 		return false
 	}
-	h.nack = &ddqv1.Nack{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken, Error: shorten(err.GetField() + ": " + err.GetMessage())}
+	h.nack = &ddqv1.Nack{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken, Error: shorten(err.GetField() + ": " + err.GetMessage()), TraceId: h.ack.TraceId}
 	h.ack.Enqueue, h.ack.Grow, h.ack.Result = nil, nil, nil
 	return true
 }

@@ -232,10 +232,14 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	if s.adaptive != nil {
 		s.adaptive.onFinished(now, now.Sub(h.begun), int(s.waiting.Load()))
 	}
+	if nack != nil {
+		nack.TraceId = h.ending.trace.recorded()
+	}
 	if suspend != nil && h.stage.Load() == running {
-		h.ending = ending{grow: suspend, grown: proto.Size(suspend)}
+		h.ending = ending{grow: suspend, grown: proto.Size(suspend), trace: h.ending.trace, settled: h.ending.settled}
 	}
 	if h.end(running, nack) {
+		h.settled = h.ending.settled
 		s.unlive(h)
 		s.say(h)
 	}

@@ -53,16 +53,6 @@ type Task struct {
 	journal *journal // what Once remembers; the same
 }
 
-// Trace is the trace context of whoever enqueued a task, as W3C Trace Context has it; empty when it
-// was enqueued without one.
-type Trace struct {
-	Parent, State string
-
-	// Delivery is the traceparent of the span that the server made of the delivery; empty when it
-	// made none.
-	Delivery string
-}
-
 // Run says which run of a schedule a task is.
 type Run struct {
 	Schedule   string    // its name

@@ -18,7 +18,15 @@ import (
 
 // AckOf converts an ack, without what comes next by it.
 func AckOf(a *ddqv1.Ack) subscription.Settlement {
-	return subscription.Settlement{Kind: subscription.SettleAck, ID: a.GetTaskId(), Token: a.GetHoldToken(), Result: a.GetResult()}
+	s := subscription.Settlement{Kind: subscription.SettleAck, ID: a.GetTaskId(), Token: a.GetHoldToken(), Result: a.GetResult()}
+	readTrace(&s, a.GetTraceId())
+	return s
+}
+
+// readTrace reads in which trace the worker recorded the attempt. It refuses nothing.
+func readTrace(s *subscription.Settlement, id []byte) {
+	trace, whole := wire.ReadTraceID(id)
+	s.Trace, s.TraceCut = trace, !whole
 }
 
 // NackOf converts a nack. A delay is as long as it says: there is no way to
@@ -31,6 +39,7 @@ func NackOf(n *ddqv1.Nack) (subscription.Settlement, *problem.Error) {
 		Error:     wire.Text(n.GetError()),
 		Permanent: n.GetPermanent(),
 	}
+	readTrace(&s, n.GetTraceId())
 	if n.GetRelease() {
 		s.Kind = subscription.SettleRelease
 	}

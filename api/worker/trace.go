@@ -1,0 +1,47 @@
+package worker
+
+import (
+	"encoding/hex"
+	"strings"
+)
+
+// Trace is the trace context of whoever enqueued a task, as W3C Trace Context has it; empty when it
+// was enqueued without one.
+type Trace struct {
+	Parent, State string
+
+	// Delivery is the traceparent of the span that the server made of the delivery; empty when it
+	// made none.
+	Delivery string
+}
+
+// OnSettled has f called once the server has answered to the outcome of the handler: with Acked, Nacked,
+// Released, or Lost when it did not count. It is not called when no answer comes. f is called from a
+// goroutine of the worker, and must be quick. It is for middleware, which calls it before it returns;
+// package api/tracing does.
+func (t Task) OnSettled(f func(EventKind)) {
+	if t.ending != nil {
+		t.ending.settled = f
+	}
+}
+
+// recorded is the id of the trace, nil when there is none, or nobody records it. A traceparent is the
+// version, the id of the trace, that of the span, and flags, in hex with hyphens between them.
+func (c *Trace) recorded() []byte {
+	if c.Parent == "" {
+		return nil
+	}
+	parts := strings.SplitN(c.Parent, "-", 5)
+	if len(parts) < 4 {
+		return nil
+	}
+	flags, err := hex.DecodeString(parts[3])
+	if err != nil || len(flags) != 1 || flags[0]&1 == 0 {
+		return nil
+	}
+	id, err := hex.DecodeString(parts[1])
+	if err != nil {
+		return nil
+	}
+	return id
+}
