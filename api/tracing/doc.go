@@ -14,7 +14,8 @@
 //
 // The span of an attempt has a link to that of the send. It is also its child when the task was due
 // soon after it was enqueued, see Config.Join; else it begins a trace of its own, because no backend
-// keeps a trace open for a day. Attempts of one task are siblings.
+// keeps a trace open for a day. Attempts of one task are siblings. With Config.Settle the ack or nack of
+// an attempt is a span below it.
 //
 // Spans have names and numbers of tasks, and never payloads, results, attributes or texts of errors.
 // The package uses the API of OpenTelemetry alone: where spans go, and how many of them, is for the

@@ -21,18 +21,26 @@ const (
 	keyCreated = attribute.Key("ddq.created") // when the task was enqueued, of a span that begins a trace
 )
 
-// What is done with a task, which is also the type of the operation.
+// What is done with a task, which is also the type of the operation but for its end.
 const (
 	opSend    = "send"
 	opProcess = "process"
+	opAck     = "ack"
+	opNack    = "nack"
+
+	typeSettle = "settle" // of ack and nack
 )
 
 // operation are the attributes of every span.
 func operation(name, topic string) []attribute.KeyValue {
-	return []attribute.KeyValue{keySystem.String("ddq"), keyDestination.String(topic), keyOperation.String(name), keyType.String(name)}
+	kind := name
+	if name == opAck || name == opNack {
+		kind = typeSettle
+	}
+	return []attribute.KeyValue{keySystem.String("ddq"), keyDestination.String(topic), keyOperation.String(name), keyType.String(kind)}
 }
 
 // attempt are the attributes of a span of an attempt.
-func attempt(t *worker.Task) []attribute.KeyValue {
-	return append(operation(opProcess, t.Topic), keyMessage.String(t.ID), keyAttempt.Int(t.Attempt))
+func attempt(name string, t *worker.Task) []attribute.KeyValue {
+	return append(operation(name, t.Topic), keyMessage.String(t.ID), keyAttempt.Int(t.Attempt))
 }

@@ -23,6 +23,10 @@ type Config struct {
 	// the send. Those of other tasks begin a trace each, with a link. A longer one makes traces that
 	// few backends show whole. Defaults to a minute; negative: none is.
 	Join time.Duration
+
+	// Settle makes a span of the end of each attempt, too: from when the handler returned until the
+	// server answered to its ack or nack. Defaults to none.
+	Settle bool
 }
 
 const scope = "github.com/ddq-io/ddq/api/tracing"

@@ -201,6 +201,56 @@ func TestSpansTellNoSecrets(t *testing.T) {
 	})
 }
 
+// With Settle the end of an attempt is a span, from when the handler returned until the answer.
+func TestSettlementsAreSpansWhereAskedFor(t *testing.T) {
+	for _, settle := range []bool{false, true} {
+		bubble(t, sdk.AlwaysSample(), func(r *rig) {
+			r.cfg.Settle = settle
+			r.enqueue(client.Task{ID: "a"})
+			r.work(time.Minute, func(_ context.Context, t worker.Task) error {
+				if t.Attempt == 1 {
+					return worker.RetryAfter(time.Second, errors.New("again"))
+				}
+				return nil
+			})
+			if !settle {
+				r.named("ack mail", 0)
+				r.named("nack mail", 0)
+				return
+			}
+			process := r.named("process mail", 2)
+			for i, name := range []string{"nack", "ack"} {
+				span := r.named(name+" mail", 1)[0]
+				if span.SpanKind() != trace.SpanKindClient || span.Parent().SpanID() != process[i].SpanContext().SpanID() || span.StartTime().Before(process[i].EndTime().Add(-time.Second)) {
+					r.Errorf("%s is %v under %v", name, span.SpanKind(), span.Parent())
+				}
+				if value(span, "messaging.operation.name") != name || value(span, "messaging.operation.type") != "settle" || value(span, "messaging.message.id") != "a" {
+					r.Errorf("%s has %v", name, span.Attributes())
+				}
+			}
+		})
+	}
+}
+
+// An attempt is kept with the trace of its span, if that is recorded.
+func TestAttemptsAreKeptWithTheirTrace(t *testing.T) {
+	for _, sampler := range []sdk.Sampler{sdk.AlwaysSample(), sdk.NeverSample()} {
+		bubble(t, sampler, func(r *rig) {
+			caller := r.enqueue(client.Task{ID: "a", MaxRetries: new(0)})
+			r.work(time.Minute, func(context.Context, worker.Task) error { return errors.New("no") })
+			task, err := r.Get(r.Context(), "mail", "a")
+			must(r.T, err)
+			want := ""
+			if caller.IsSampled() {
+				want = caller.TraceID().String()
+			}
+			if len(task.Attempts) != 1 || task.Attempts[0].TraceID != want {
+				r.Errorf("attempts %+v, want the trace %q", task.Attempts, want)
+			}
+		})
+	}
+}
+
 func TestNoSpanIsNoContext(t *testing.T) {
 	if parent, state := tracing.Context(t.Context()); parent != "" || state != "" {
 		t.Errorf("%q with %q", parent, state)
