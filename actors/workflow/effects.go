@@ -47,7 +47,8 @@ type TaskRef struct {
 type Make struct {
 	Unit int
 	TaskRef
-	Undo bool
+	Undo  bool
+	Trace *store.Trace // of the attempt whose end started it; nil: it is not known
 }
 
 // ChildRef names a child.

@@ -15,6 +15,7 @@ func (p *transition) ended(e Ended) {
 	if !open {
 		return
 	}
+	p.traces.learn(unit, e.Growth)
 	u := &p.w.Units[unit]
 	if u.State == UnitUndoing {
 		p.undone(u, e)

@@ -66,7 +66,7 @@ func (p *settling) makeUnit(unit int, n *node) {
 func (p *settling) makeTask(unit int, n *node) {
 	p.made++
 	p.bytes += n.Task.Task.BodySize() + p.inputSize(n) + p.w.Units[unit].Journal.Size
-	p.out.Make = append(p.out.Make, Make{Unit: unit, TaskRef: p.freeTask(unit)})
+	p.out.Make = append(p.out.Make, Make{Unit: unit, TaskRef: p.freeTask(unit), Trace: p.traces.startOf(p.w, n)})
 }
 
 // freeTask is the task of a unit, with an id that no other one has.

@@ -31,6 +31,8 @@ type transition struct {
 
 	ids   map[string]int // of what was made and is open, by the ids of tasks; nil: not yet looked for
 	owned bool           // the plan is of this step, and may be grown
+
+	traces traces
 }
 
 // settling is the end of a transition: it does all that follows from what is.

@@ -88,6 +88,9 @@ func (w *Workflow) task(m *Make, out *Effects, x Context) *store.Task {
 	if template.ExpireAfter > 0 {
 		t.Expires = t.Due.Add(template.ExpireAfter)
 	}
+	if m.Trace != nil {
+		t.Trace = m.Trace
+	}
 	t.Tells = CellID(w.ID)
 	t.StepOf = &store.StepOf{
 		Workflow: w.ID, Kind: w.Def.Name, Name: n.name, Copy: n.copyOf(m.Unit), Try: u.Try, Starts: w.Starts, Undo: m.Undo,

@@ -1526,8 +1526,10 @@ type Growth struct {
 	Skip  []string               `protobuf:"bytes,2,rep,name=skip,proto3" json:"skip,omitempty"`
 	Again []byte                 `protobuf:"bytes,3,opt,name=again,proto3,oneof" json:"again,omitempty"`
 	// The step goes on when steps have ended, with this journal.
-	Suspend       bool   `protobuf:"varint,4,opt,name=suspend,proto3" json:"suspend,omitempty"`
-	Journal       []byte `protobuf:"bytes,5,opt,name=journal,proto3" json:"journal,omitempty"`
+	Suspend bool   `protobuf:"varint,4,opt,name=suspend,proto3" json:"suspend,omitempty"`
+	Journal []byte `protobuf:"bytes,5,opt,name=journal,proto3" json:"journal,omitempty"`
+	// As record.proto has that of a task.
+	Trace         []byte `protobuf:"bytes,6,opt,name=trace,proto3" json:"trace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1593,6 +1595,13 @@ func (x *Growth) GetSuspend() bool {
 func (x *Growth) GetJournal() []byte {
 	if x != nil {
 		return x.Journal
+	}
+	return nil
+}
+
+func (x *Growth) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
 	}
 	return nil
 }
@@ -2075,13 +2084,14 @@ const file_flow_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x128\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x18.ddq.workflow.DefinitionR\n" +
-	"definition\"\x9f\x01\n" +
+	"definition\"\xb5\x01\n" +
 	"\x06Growth\x12(\n" +
 	"\x05steps\x18\x01 \x03(\v2\x12.ddq.workflow.StepR\x05steps\x12\x12\n" +
 	"\x04skip\x18\x02 \x03(\tR\x04skip\x12\x19\n" +
 	"\x05again\x18\x03 \x01(\fH\x00R\x05again\x88\x01\x01\x12\x18\n" +
 	"\asuspend\x18\x04 \x01(\bR\asuspend\x12\x18\n" +
-	"\ajournal\x18\x05 \x01(\fR\ajournalB\b\n" +
+	"\ajournal\x18\x05 \x01(\fR\ajournal\x12\x14\n" +
+	"\x05trace\x18\x06 \x01(\fR\x05traceB\b\n" +
 	"\x06_again\"\xea\x01\n" +
 	"\x04Sent\x12,\n" +
 	"\x06signal\x18\x01 \x01(\v2\x14.ddq.workflow.SignalR\x06signal\x12)\n" +

@@ -1492,6 +1492,13 @@ func (m *Growth) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Trace) > 0 {
+		i -= len(m.Trace)
+		copy(dAtA[i:], m.Trace)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Trace)))
+		i--
+		dAtA[i] = 0x32
+	}
 	if len(m.Journal) > 0 {
 		i -= len(m.Journal)
 		copy(dAtA[i:], m.Journal)
@@ -2435,6 +2442,10 @@ func (m *Growth) SizeVT() (n int) {
 		n += 2
 	}
 	l = len(m.Journal)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Trace)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -6642,6 +6653,40 @@ func (m *Growth) UnmarshalVT(dAtA []byte) error {
 			m.Journal = append(m.Journal[:0], dAtA[iNdEx:postIndex]...)
 			if m.Journal == nil {
 				m.Journal = []byte{}
+			}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Trace", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Trace = append(m.Trace[:0], dAtA[iNdEx:postIndex]...)
+			if m.Trace == nil {
+				m.Trace = []byte{}
 			}
 			iNdEx = postIndex
 		default:

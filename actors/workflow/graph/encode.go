@@ -156,7 +156,7 @@ func (g *Growth) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cell.Growth{Steps: steps, Skip: g.Skip, Suspend: g.Suspend, Journal: g.Journal}
+	c := &cell.Growth{Steps: steps, Skip: g.Skip, Suspend: g.Suspend, Journal: g.Journal, Trace: record.EncodeTrace(g.Trace)}
 	if g.Again != nil {
 		c.Again = *g.Again
 		if c.Again == nil {
@@ -173,7 +173,7 @@ func DecodeGrowth(b []byte) (*Growth, error) {
 		return nil, fmt.Errorf("%w: %w", cell.ErrCorrupt, err)
 	}
 	var d decoder
-	g := &Growth{Steps: d.steps(c.Steps), Skip: c.Skip, Suspend: c.Suspend, Journal: c.Journal}
+	g := &Growth{Steps: d.steps(c.Steps), Skip: c.Skip, Suspend: c.Suspend, Journal: c.Journal, Trace: record.DecodeTrace(c.Trace)}
 	if c.Again != nil {
 		g.Again = &c.Again
 	}

@@ -14,6 +14,8 @@ type Growth struct {
 
 	Suspend bool   // the step is not done: it goes on when Steps have ended
 	Journal []byte // of its task, see Carry
+
+	Trace *store.Trace // in which the worker recorded the attempt; nil: in none
 }
 
 // Carry has a step that is suspended go on with a journal.
@@ -22,7 +24,7 @@ func (g *Growth) Carry(journal []store.JournalEntry) { g.Journal = record.Encode
 // Suspends reports whether a step goes on; g may be nil.
 func (g *Growth) Suspends() bool { return g != nil && g.Suspend }
 
-// IsEmpty reports whether it changes nothing.
+// IsEmpty reports whether it changes nothing, though it may have a trace.
 func (g *Growth) IsEmpty() bool { return len(g.Steps) == 0 && len(g.Skip) == 0 && g.Again == nil }
 
 // In is the growth for a topic: what names that topic names none.
@@ -34,7 +36,7 @@ func (g *Growth) In(topic string) *Growth {
 
 // Say returns growth that was checked as the ack tells it, nil for none.
 func (g *Growth) Say() ([]byte, *refusal.Error) {
-	if g.IsEmpty() {
+	if g.IsEmpty() && g.Trace == nil {
 		return nil, nil
 	}
 	say, err := g.Encode()

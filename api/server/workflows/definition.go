@@ -193,6 +193,7 @@ func ReadGrowth(w *ddqv1.Growth) (*graph.Growth, *problem.Error) {
 		return nil, e
 	}
 	g := &graph.Growth{Steps: steps, Skip: w.GetSkip(), Suspend: w.GetSuspend()}
+	g.Trace, _ = wire.ReadTrace(w.GetTraceparent(), "")
 	if w.Again != nil {
 		again := append([]byte{}, w.Again...)
 		g.Again = &again

@@ -131,7 +131,7 @@ func (s *Spans) begin(d *delivery.Handed) begun {
 	if t.Trace != nil {
 		from := contextOf(t.Trace)
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: from}))
-		if t.Due.Sub(t.Created) <= s.cfg.Join {
+		if t.StepOf == nil && t.Due.Sub(t.Created) <= s.cfg.Join { // a workflow may last for a year
 			ctx = trace.ContextWithRemoteSpanContext(ctx, from)
 		} else {
 			attributes = append(attributes, keyCreated.String(t.Created.Time().Format(time.RFC3339Nano)))
