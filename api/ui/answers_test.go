@@ -106,7 +106,7 @@ func (nobody) On() bool { return false }
 // on it, and whatever others wrote there.
 func TestPagesStandAnyAnswer(t *testing.T) {
 	for seed := range uint64(25) {
-		pages := ui.New(whatever{seed: seed}, nobody{}, slog.New(slog.DiscardHandler))
+		pages := ui.New(whatever{seed: seed}, nobody{}, "", slog.New(slog.DiscardHandler))
 		text := url.QueryEscape(hostile[int(seed)%len(hostile)]) //nolint:gosec // it is small
 		for _, path := range []string{
 			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text,

@@ -17,8 +17,9 @@ import (
 // Prefix is where all paths of the pages begin.
 const Prefix = frame.Prefix
 
-// New returns the pages of the server at the other end of conn, which is its channel.
-func New(conn grpc.ClientConnInterface, logins frame.Logins, log *slog.Logger) *frame.Frame {
+// New returns the pages of the server at the other end of conn, which is its channel. Traces are looked
+// at under an address that has tasks.TraceID in it; empty: pages name them only.
+func New(conn grpc.ClientConnInterface, logins frame.Logins, traces string, log *slog.Logger) *frame.Frame {
 	return frame.New(conn, logins, log,
-		topics.New(conn), tasks.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
+		topics.New(conn), tasks.New(conn, traces), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
 }

@@ -23,7 +23,6 @@ func knownSettings() []string {
 	c := newCLI(Streams{})
 	fs, server := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.commonFlags(fs)
-	traceFlags(fs, new(string))
 	new(node.Config).Flags(server)
 	fs.AddFlagSet(server) // some have one name: a certificate is that of whoever runs
 	var names []string

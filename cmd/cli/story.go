@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +23,8 @@ type eventView struct {
 	TookMs      *float64 `json:"took_ms,omitempty"`      // from when it was held and due
 	ExecuteTime string   `json:"execute_time,omitempty"` // when it is due from then on
 	Detail      string   `json:"detail,omitempty"`
+	TraceID     string   `json:"trace_id,omitempty"` // in which the worker recorded the attempt that ended
+	TraceURL    string   `json:"trace_url,omitempty"`
 }
 
 // line is the event for people.
@@ -38,6 +42,7 @@ func (v *eventView) line() string {
 	add(v.Detail != "", "%s", v.Detail)
 	add(v.ExecuteTime != "", "due %s", v.ExecuteTime)
 	add(v.Attempt > 0, "attempt %d", v.Attempt)
+	add(v.TraceID != "", "trace %s", cmp.Or(v.TraceURL, v.TraceID))
 	return strings.TrimRight(fmt.Sprintf("%s  %-16s  %s", v.Time, v.Event, strings.Join(parts, "  ")), " ")
 }
 
@@ -66,7 +71,8 @@ func millisOf(d time.Duration) *float64 { return new(float64(d.Microseconds()) /
 // story tells what happened to a task: of what its topic's log says, or of what the task itself
 // remembers where there is no log.
 type story struct {
-	task client.Snapshot // as it is; zero: it is gone
+	task   client.Snapshot // as it is; zero: it is gone
+	traces traceURL
 
 	due     time.Time // when it is due, zero: nobody knows
 	dueSaid bool
@@ -133,8 +139,11 @@ func (s *story) ended(v *eventView, c *client.TaskChange) {
 	}
 	if !s.held.IsZero() {
 		v.Attempt, v.TookMs = s.attempt, took(s.held, s.due, c.Time)
-		if a := s.remembered(s.attempt); a != nil && a.Error != "" {
-			v.Detail = strings.TrimPrefix(v.Detail+": "+a.Error, ": ")
+		if a := s.remembered(s.attempt); a != nil {
+			s.traced(v, a)
+			if a.Error != "" {
+				v.Detail = strings.TrimPrefix(v.Detail+": "+a.Error, ": ")
+			}
 		}
 	}
 	if c.Kind == client.ChangeReleased || c.Kind == client.ChangeRetrying {
@@ -142,6 +151,11 @@ func (s *story) ended(v *eventView, c *client.TaskChange) {
 		s.dueAt(c.Due)
 	}
 	s.held = time.Time{}
+}
+
+// traced says in which trace an attempt was that ended.
+func (s *story) traced(v *eventView, a *client.Attempt) {
+	v.TraceID, v.TraceURL = a.TraceID, s.traces.of(a.TraceID)
 }
 
 // recalled is what the task itself remembers.
@@ -158,14 +172,19 @@ func (s *story) recalled() (all []eventView) {
 	for i := range t.Attempts {
 		a := &t.Attempts[i]
 		held := eventView{Time: terminal.Clock(a.Started), Event: "held", Node: a.Node, Worker: a.Worker, Attempt: a.Number}
-		last := i == len(t.Attempts)-1
-		if late := a.Started.Sub(t.Due); last && late >= 0 && !t.Due.IsZero() && !waits(t.State) {
-			all = append(all, eventView{Time: terminal.Clock(t.Due), Event: "due"})
+		due := a.Due
+		if last := i == len(t.Attempts)-1; due.IsZero() && last && !waits(t.State) {
+			due = t.Due
+		}
+		if late := a.Started.Sub(due); late >= 0 && !due.IsZero() {
+			all = append(all, eventView{Time: terminal.Clock(due), Event: "due"})
 			held.LateMs = millisOf(late)
 		}
 		all = append(all, held)
 		if !a.Ended.IsZero() {
-			all = append(all, eventView{Time: terminal.Clock(a.Ended), Event: a.Outcome.String(), Attempt: a.Number, TookMs: took(a.Started, time.Time{}, a.Ended), Detail: a.Error})
+			ended := eventView{Time: terminal.Clock(a.Ended), Event: a.Outcome.String(), Attempt: a.Number, TookMs: took(a.Started, time.Time{}, a.Ended), Detail: a.Error}
+			s.traced(&ended, a)
+			all = append(all, ended)
 		}
 	}
 	switch {
@@ -198,8 +217,13 @@ func waits(s client.State) bool {
 // gaps say what the events do not tell.
 func (s *story) gaps(logged bool) (all []string) {
 	if !logged {
-		all = append(all, fmt.Sprintf("the topic keeps no log of changes: edits are not known, and neither is when earlier attempts were due (ddq topic set %s --watch-retention 1h)", s.task.Topic))
-		if list := s.task.Attempts; len(list) > 0 && list[0].Number > 1 {
+		unknown := "edits are not known"
+		list := s.task.Attempts
+		if slices.ContainsFunc(list, func(a client.Attempt) bool { return a.Due.IsZero() }) {
+			unknown += ", and neither is when earlier attempts were due"
+		}
+		all = append(all, fmt.Sprintf("the topic keeps no log of changes: %s (ddq topic set %s --watch-retention 1h)", unknown, s.task.Topic))
+		if len(list) > 0 && list[0].Number > 1 {
 			all = append(all, fmt.Sprintf("attempts 1 to %d are not remembered", list[0].Number-1))
 		}
 	}

@@ -114,6 +114,35 @@ func TestStoryOfTheTask(t *testing.T) {
 	)
 }
 
+func TestStoryNamesTracesOfAttempts(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	done := client.Snapshot{
+		ID: "a", Topic: "mail", CreatedAt: noon(0), Due: noon(3000), State: client.StateDone, FinishedAt: noon(3100),
+		Attempts: []client.Attempt{
+			{Number: 1, Node: "n1", Worker: "w1", Due: noon(990), Started: noon(1000), Ended: noon(1200), Outcome: client.AttemptFailed, Error: "refused"},
+			{Number: 2, Node: "n1", Worker: "w1", Due: noon(3000), Started: noon(3002), Ended: noon(3100), Outcome: client.AttemptAcked, TraceID: id},
+		},
+	}
+	s := story{task: done, traces: "https://traces.example.com/{trace_id}"}
+	wantLines(t, "done", told(s.recalled()),
+		"00:00.000Z  enqueued",
+		"00:00.990Z  due",
+		"00:01.000Z  held              by n1 for w1  10.0 ms late  attempt 1",
+		"00:01.200Z  failed            after 200.0 ms  refused  attempt 1",
+		"00:03.000Z  due",
+		"00:03.002Z  held              by n1 for w1  2.0 ms late  attempt 2",
+		"00:03.100Z  acked             after 98.0 ms  attempt 2  trace https://traces.example.com/"+id,
+	)
+	if gaps := strings.Join(s.gaps(false), "\n"); strings.Contains(gaps, "earlier attempts") {
+		t.Errorf("what is known is not known: %s", gaps)
+	}
+	s = story{task: done}
+	s.take(&client.TaskChange{Kind: client.ChangeHeld, Time: noon(3002), Attempt: 2, Worker: "w1"})
+	wantLines(t, "of the log", told(s.take(&client.TaskChange{Kind: client.ChangeDone, Time: noon(3100), Outcome: client.AttemptAcked})),
+		"00:03.100Z  acked             after 98.0 ms  attempt 2  trace "+id,
+	)
+}
+
 // TestStoryEndsWithTheTask: a change that made the task what it is is the last one of its log.
 func TestStoryEndsWithTheTask(t *testing.T) {
 	waiting := client.Snapshot{ID: "a", State: client.StateScheduled, Due: noon(100), Version: 2}

@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
-	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // storyView is a task's story as JSON has it.
@@ -28,16 +26,9 @@ type storyView struct {
 	TraceURL string      `json:"trace_url,omitempty"`
 }
 
-// traceFlags are the settings of trace.
-func traceFlags(fs *pflag.FlagSet, url *string) {
-	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.StringVar(url, "trace-url", "", "where traces are looked at, such as 'https://traces.example.com/{trace_id}'")
-	node.MarkSettings(own)
-	fs.AddFlagSet(own)
-}
-
 func (c taskCommands) trace() *cobra.Command {
-	var topic, url string
+	var topic string
+	var traces traceURL
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "trace ID",
@@ -45,8 +36,8 @@ func (c taskCommands) trace() *cobra.Command {
 		Long: `Tell a task's story: when it was enqueued, due, held and for whom, how late, how each attempt
 ended and after what time. Where the topic keeps a log of changes (ddq topic set TOPIC
 --watch-retention 1h) that is all of it, also of a task that is gone; else what the task
-remembers, and what is not known is said. A task that was enqueued in a trace says which; with
---trace-url it is a link.`,
+remembers, and what is not known is said. A task that was enqueued in a trace says which, and so do
+attempts that a worker recorded; with --trace-url they are links.`,
 		Example: "  ddq task trace 0192f0c4 --topic mail -f",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,10 +45,10 @@ remembers, and what is not known is said. A task that was enqueued in a trace sa
 				return session.Usagef("-f needs --topic")
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
-				t := tracer{cli: c.cli, client: s, topic: topic, id: args[0], url: url}
-				if url != "" && !strings.Contains(url, traceIDMark) {
-					return session.Usagef("--trace-url has no %s", traceIDMark)
+				if err := traces.check(); err != nil {
+					return err
 				}
+				t := tracer{cli: c.cli, client: s, topic: topic, id: args[0], story: story{traces: traces}}
 				if follow {
 					return t.follow(ctx)
 				}
@@ -67,12 +58,9 @@ remembers, and what is not known is said. A task that was enqueued in a trace sa
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the task has ended, or SIGINT; the topic has to keep a log of changes")
-	traceFlags(cmd.Flags(), &url)
+	traces.flags(cmd.Flags())
 	return cmd
 }
-
-// traceIDMark is where the id of the trace goes in --trace-url.
-const traceIDMark = "{trace_id}"
 
 // tracer tells the story of one task.
 type tracer struct {
@@ -80,7 +68,6 @@ type tracer struct {
 	client *client.Client
 	topic  string // empty: any
 	id     string
-	url    string // of traces; empty: none
 	story  story
 }
 
@@ -106,7 +93,7 @@ func (t *tracer) tell(ctx context.Context) error {
 	}
 	if parts := strings.Split(t.story.task.Traceparent, "-"); len(parts) == 4 {
 		v.TraceID = parts[1]
-		v.TraceURL = strings.ReplaceAll(t.url, traceIDMark, v.TraceID)
+		v.TraceURL = t.story.traces.of(v.TraceID)
 	}
 	for i := range events {
 		v.Attempts = max(v.Attempts, events[i].Attempt)

@@ -53,7 +53,7 @@ func newOps(cfg *Config, n *Node, s *server.Server, g *gate, log *slog.Logger, r
 		}
 	}
 	if cfg.servesUI() {
-		pages := ui.New(s.Channel(), s.Logins(), log)
+		pages := ui.New(s.Channel(), s.Logins(), cfg.Tracing.URL, log)
 		port.ServePages(pages)
 		o.http.RegisterOnShutdown(pages.Close)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,9 +14,16 @@ import (
 	"github.com/ddq-io/ddq/cmd/node/spans"
 )
 
+// TraceIDMark is where the id of a trace goes in --trace-url.
+const TraceIDMark = "{trace_id}"
+
+// TraceURLHelp is what --trace-url is, of every command that has it.
+const TraceURLHelp = "where traces are looked at, such as 'https://traces.example.com/" + TraceIDMark + "'; pages and ddq task trace have links there"
+
 // TracingConfig says which deliveries are spans, and where those go.
 type TracingConfig struct {
 	Endpoint     string // empty: there are none
+	URL          string // where traces are looked at, with TraceIDMark in it; empty: nobody said
 	Sample       float64
 	Join         time.Duration
 	MaxPerSecond int
@@ -23,6 +31,7 @@ type TracingConfig struct {
 
 func (t *TracingConfig) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&t.Endpoint, "otlp-endpoint", "", "where spans of deliveries go, over gRPC: a URL such as https://collector:4317; http:// for addresses of this machine, or with --insecure (default none)")
+	fs.StringVar(&t.URL, "trace-url", "", TraceURLHelp)
 	fs.Float64Var(&t.Sample, "trace-sample", 0, "share of the tasks without a trace context for which a trace is begun: 0 to 1; of the others the producer decides")
 	DurationVar(fs, &t.Join, "trace-join", time.Minute, "how long after it was enqueued a task may be due to be in the trace of its producer; later ones have a trace of their own, with a link")
 	fs.IntVar(&t.MaxPerSecond, "trace-max-per-s", 200, "most spans that are begun in a second; what is over is counted")
@@ -35,6 +44,11 @@ func (t *TracingConfig) check(insecure bool) error {
 		return wrongf("--otlp-endpoint is a URL such as https://collector:4317, not %q", t.Endpoint)
 	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
 		return wrongf("--otlp-endpoint %s: spans would cross the network unencrypted; use https://, or add --insecure", t.Endpoint)
+	}
+	switch u, err := url.Parse(strings.ReplaceAll(t.URL, TraceIDMark, "0")); {
+	case t.URL == "":
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(t.URL, TraceIDMark):
+		return wrongf("--trace-url is a URL such as https://traces.example.com/%s, not %q", TraceIDMark, t.URL)
 	}
 	switch {
 	case !(t.Sample >= 0 && t.Sample <= 1): // NaN is neither

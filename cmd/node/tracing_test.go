@@ -275,6 +275,8 @@ func TestCollectorThatIsAwayCostsNothing(t *testing.T) {
 func TestSettingsOfTracing(t *testing.T) {
 	for want, tracing := range map[string]TracingConfig{
 		"is a URL":              {Endpoint: "collector:4317", MaxPerSecond: 1},
+		"--trace-url is a URL":  {URL: "https://traces.example.com/"},
+		"such as https://trac":  {URL: "javascript:alert({trace_id})"},
 		"is a URL such as":      {Endpoint: "ftp://collector", MaxPerSecond: 1},
 		"would cross the net":   {Endpoint: "http://collector:4317", MaxPerSecond: 1},
 		"--trace-sample is 0":   {Sample: 1.5},

@@ -11,11 +11,17 @@ import (
 type section struct {
 	queue ddqv1.DelayQueueServiceClient
 	admin ddqv1.AdminServiceClient
+
+	traces string // address of a trace, with TraceID in it; empty: none is known
 }
 
-// New returns the section, of the server at the other end of conn.
-func New(conn grpc.ClientConnInterface) frame.Section {
-	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn)}
+// TraceID is where the id of a trace goes in the address of traces.
+const TraceID = "{trace_id}"
+
+// New returns the section, of the server at the other end of conn. traces is the address of a trace, with
+// TraceID in it; empty: none is known.
+func New(conn grpc.ClientConnInterface, traces string) frame.Section {
+	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), traces: traces}
 	return frame.Section{
 		Pages: map[string]frame.Maker{
 			"tasks": s.tasks,

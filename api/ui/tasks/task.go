@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -24,6 +25,7 @@ type taskPage struct {
 	*ddqv1.Task
 	Now      time.Time
 	Timeline []moment
+	Traces   string // see section
 	Payload  body
 	Result   body
 	May      frame.May
@@ -53,7 +55,8 @@ type moment struct {
 	Late  time.Duration // of a beginning: after its due time; 0 when that is not known
 	Who   string
 	Error string
-	Ahead bool // it is yet to come
+	Trace string // id of that in which it was recorded, in hex; empty: in none
+	Ahead bool   // it is yet to come
 }
 
 // body is bytes as they are shown.
@@ -78,13 +81,13 @@ func (s *section) task(ctx context.Context, query url.Values) (frame.View, error
 		return frame.View{}, err
 	}
 	t := r.GetTask()
-	p := taskPage{Task: t, Now: now, Timeline: timeline(t, now), Payload: shown(t.GetPayload()), Result: shown(t.GetResult()), May: frame.Who(ctx).On(t.GetTopic())}
+	p := taskPage{Task: t, Now: now, Timeline: timeline(t, now), Traces: s.traces, Payload: shown(t.GetPayload()), Result: shown(t.GetResult()), May: frame.Who(ctx).On(t.GetTopic())}
 	return frame.View{Title: "Task " + frame.Cut(id), Page: "overview", Live: true, Body: p.body()}, nil
 }
 
 // timeline is what happened to a task, and what will, in order.
 func timeline(t *ddqv1.Task, now time.Time) (all []moment) {
-	all = append(all, moment{At: t.GetCreatedAt(), What: "enqueued"})
+	all = append(all, moment{At: t.GetCreatedAt(), What: "enqueued", Trace: traceOf(t.GetTraceparent())})
 	due := moment{At: t.GetExecuteTime(), What: "due", Ahead: t.GetExecuteTime().AsTime().After(now)}
 	attempts := t.GetAttempts()
 	if len(attempts) == 0 {
@@ -92,12 +95,12 @@ func timeline(t *ddqv1.Task, now time.Time) (all []moment) {
 	}
 	for i, a := range attempts {
 		began := moment{At: a.GetStartedAt(), What: "attempt " + frame.CountText(int64(a.GetNumber())), Who: onNode(a)}
-		if i == len(attempts)-1 && a.GetEndedAt() == nil && began.At != nil { // the due time is that of this attempt
-			began.Late = max(0, began.At.AsTime().Sub(t.GetExecuteTime().AsTime()))
+		if due := dueOf(t, i); due != nil && began.At != nil {
+			began.Late = max(0, began.At.AsTime().Sub(due.AsTime()))
 		}
 		all = append(all, began)
 		if a.GetEndedAt() != nil {
-			all = append(all, moment{At: a.GetEndedAt(), What: frame.StateText(a.GetOutcome()), Error: a.GetError()})
+			all = append(all, moment{At: a.GetEndedAt(), What: frame.StateText(a.GetOutcome()), Error: a.GetError(), Trace: hex.EncodeToString(a.GetTraceId())})
 		}
 	}
 	switch {
@@ -109,6 +112,24 @@ func timeline(t *ddqv1.Task, now time.Time) (all []moment) {
 		all = append(all, due)
 	}
 	return all
+}
+
+// dueOf is when a task was due at its i-th attempt, nil when that is not known. Of the one that runs it
+// is the due time that the task has.
+func dueOf(t *ddqv1.Task, i int) *timestamppb.Timestamp {
+	a := t.GetAttempts()[i]
+	if a.GetDueAt() == nil && a.GetEndedAt() == nil && i == len(t.GetAttempts())-1 {
+		return t.GetExecuteTime()
+	}
+	return a.GetDueAt()
+}
+
+// traceOf is the id of the trace of a traceparent, empty for none.
+func traceOf(traceparent string) string {
+	if parts := strings.Split(traceparent, "-"); len(parts) > 3 {
+		return parts[1]
+	}
+	return ""
 }
 
 func onNode(a *ddqv1.Attempt) string {

@@ -2,6 +2,8 @@ package tasks
 
 import (
 	"fmt"
+	"net/url"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -72,7 +74,16 @@ func (p *taskPage) moment(m moment) g.Node {
 		g.If(m.Who != "", g.Group{g.Text(" "), h.Span(g.Text(frame.Cut(m.Who)))}),
 		h.Span(h.Class("quiet when"), when),
 		g.If(m.Error != "", h.Span(h.Class("bad"), g.Text(frame.Cut(m.Error)))),
+		g.If(m.Trace != "", h.Span(h.Class("quiet"), g.Text("trace "), p.trace(m.Trace))),
 	)
+}
+
+// trace names a trace, as a link where it is known where traces are.
+func (p *taskPage) trace(id string) g.Node {
+	if p.Traces == "" {
+		return g.Text(id)
+	}
+	return h.A(h.Href(strings.ReplaceAll(p.Traces, TraceID, url.PathEscape(id))), h.Rel("noreferrer"), g.Text(id))
 }
 
 func (p *taskPage) payload() g.Node {
