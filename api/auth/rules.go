@@ -208,6 +208,12 @@ var services = map[string][]Rule{
 	"grpc.reflection.v1alpha.ServerReflection": {{"ServerReflectionInfo", 0, Anyone}},
 }
 
+// Reads reports whether a method of a service needs no more than to read.
+func Reads(service, method string) bool {
+	i := slices.IndexFunc(services[service], func(r Rule) bool { return r.Method == method })
+	return i >= 0 && services[service][i].Verbs.Has(Read)
+}
+
 // Rules is the rule of each method. It does not change.
 type Rules struct{ byMethod map[string]*Rule }
 

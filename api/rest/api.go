@@ -27,11 +27,15 @@ type api struct {
 	changes ddqv1.OperationServiceClient
 	mux     *runtime.ServeMux
 	routes  *routes
+	spans   Spans        // nil: there are none
 	watches atomic.Int64 // that are open
 }
 
-func newAPI(conn grpc.ClientConnInterface) (*api, error) {
-	a := &api{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), changes: ddqv1.NewOperationServiceClient(conn), routes: &routes{by: make(map[string]*route)}}
+func newAPI(conn grpc.ClientConnInterface, spans Spans) (*api, error) {
+	a := &api{
+		queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), changes: ddqv1.NewOperationServiceClient(conn),
+		routes: &routes{by: make(map[string]*route)}, spans: spans,
+	}
 	a.mux = runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
 		runtime.WithUnescapingMode(runtime.UnescapingModeAllCharacters),
@@ -123,6 +127,11 @@ func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
 		if rt == nil {
 			a.lost(r.Context(), a.mux, nil, w, r, http.StatusNotFound)
 			return
+		}
+		if a.spans != nil && rt.transcoded() {
+			var end func()
+			w, r, end = spanned(a.spans, w, r, rt)
+			defer end()
 		}
 		p := checkParams(params)
 		if p == nil && rt.transcoded() {

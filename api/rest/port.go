@@ -22,6 +22,7 @@ type Port struct {
 	open  atomic.Bool                                                          // the server takes calls
 	paths map[string]path
 	pages http.Handler // nil: not served here
+	spans Spans        // nil: there are none
 }
 
 type path struct {
@@ -41,7 +42,7 @@ func NewPort(config Config, log *slog.Logger) (*Port, error) {
 // ServeAPI adds the API of the server at the other end of conn, which is the channel of
 // a server.Server. Until Open it is unavailable.
 func (p *Port) ServeAPI(conn grpc.ClientConnInterface) (err error) {
-	p.api, err = newAPI(conn)
+	p.api, err = newAPI(conn, p.spans)
 	return err
 }
 

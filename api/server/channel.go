@@ -99,6 +99,14 @@ func (c localContext) Value(key any) any { return c.values.Value(key) }
 // each one derived costs a goroutine.
 func (c localContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
 
+// callerOf is the context of the caller of a call within the process, and ctx for others.
+func callerOf(ctx context.Context) context.Context {
+	if client := inprocgrpc.ClientContext(ctx); client != nil {
+		return client
+	}
+	return ctx
+}
+
 // from returns a context of the handler that says where the caller's call came from, as
 // package rest says of requests, and who makes it, as package ui says of visitors.
 func from(ctx context.Context) context.Context {

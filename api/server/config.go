@@ -101,6 +101,10 @@ type Config struct {
 	// Spans makes spans of deliveries. Without it there are none.
 	Spans delivery.Spans
 
+	// Recorded is the id of the trace in which a call is recorded, empty when it is in none; exemplars of
+	// request times name it. Without it there are none.
+	Recorded func(context.Context) string
+
 	// Options are further options of the gRPC server, such as credentials.
 	Options []grpc.ServerOption
 }

@@ -28,7 +28,7 @@ type interceptor struct {
 }
 
 func newInterceptor(config Config, log *slog.Logger, reg registerer) *interceptor {
-	i := &interceptor{log: log, metrics: newMetrics(reg), who: guard.New(config.Access, config.Audit)}
+	i := &interceptor{log: log, metrics: newMetrics(reg, config.Recorded), who: guard.New(config.Access, config.Audit)}
 	if config.Observe {
 		i.who.Observe(guard.NewObserver(log, i.metrics.observed))
 	}

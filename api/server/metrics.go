@@ -22,7 +22,8 @@ type serverMetrics struct {
 	panics   prometheus.Counter
 	stale    prometheus.Counter
 	refusals *prometheus.CounterVec
-	known    map[string]*methodMetrics // read only
+	known    map[string]*methodMetrics    // read only
+	recorded func(context.Context) string // see Config; nil: nothing is
 }
 
 // methodMetrics are the children that almost every call needs.
@@ -32,7 +33,7 @@ type methodMetrics struct {
 }
 
 // newMetrics registers with reg, which may be nil.
-func newMetrics(reg registerer) *serverMetrics {
+func newMetrics(reg registerer, recorded func(context.Context) string) *serverMetrics {
 	auto := promauto.With(reg)
 	return &serverMetrics{
 		requests: auto.NewCounterVec(prometheus.CounterOpts{
@@ -56,7 +57,7 @@ func newMetrics(reg registerer) *serverMetrics {
 		refusals: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "ddq_auth_observed_refusals_total", Help: "Calls and messages that would be refused, were --auth-mode enforce.",
 		}, []string{"reason"}),
-		known: map[string]*methodMetrics{},
+		known: map[string]*methodMetrics{}, recorded: recorded,
 	}
 }
 
@@ -79,9 +80,24 @@ func (m *serverMetrics) learn(services map[string]grpc.ServiceInfo) {
 func (m *serverMetrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	began := time.Now()
 	resp, err := handler(ctx, req)
-	m.known[info.FullMethod].seconds.Observe(time.Since(began).Seconds())
+	m.observe(ctx, info.FullMethod, time.Since(began).Seconds())
 	m.count(info.FullMethod, err)
 	return resp, err
+}
+
+// observe takes how long a call took, with the trace in which it is recorded, if it is.
+func (m *serverMetrics) observe(ctx context.Context, method string, seconds float64) {
+	to := m.known[method].seconds
+	if m.recorded == nil {
+		to.Observe(seconds)
+		return
+	}
+	with, ok := to.(prometheus.ExemplarObserver)
+	if id := m.recorded(callerOf(ctx)); ok && id != "" {
+		with.ObserveWithExemplar(seconds, prometheus.Labels{"trace_id": id})
+		return
+	}
+	to.Observe(seconds)
 }
 
 func (m *serverMetrics) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/ddq-io/ddq/api/rest"
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/ui"
+	"github.com/ddq-io/ddq/cmd/node/spans"
 )
 
 // What the HTTP port serves, as --http-serve names it.
@@ -41,12 +42,15 @@ type ops struct {
 	profile *http.Server
 }
 
-func newOps(cfg *Config, n *Node, s *server.Server, g *gate, log *slog.Logger, reg *prometheus.Registry) (*ops, error) {
+func newOps(cfg *Config, n *Node, s *server.Server, g *gate, traced *spans.Spans, log *slog.Logger, reg *prometheus.Registry) (*ops, error) {
 	port, err := newPort(cfg, log, n, reg, s.Authorize)
 	if err != nil {
 		return nil, err
 	}
 	o := &ops{cfg: cfg, gate: g, port: port, http: newHTTPServer(port), profile: newHTTPServer(profileMux())}
+	if traced != nil {
+		port.Trace(traced.Requests())
+	}
 	if cfg.serves(serveAPI) {
 		if err := port.ServeAPI(s.Channel()); err != nil {
 			return nil, err

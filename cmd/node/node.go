@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -150,7 +151,8 @@ func newOperations(node *actors.Node, st store.Store, log *slog.Logger) *operati
 func newServer(cfg *Config, st store.Store, keys *sealstore.Keys, sys *service.Service, long *operations.Operations, who *access.Access, written *audit.Log, traced *spans.Spans, log *slog.Logger, reg *prometheus.Registry) *server.Server {
 	return server.New(server.Config{
 		Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Operations: long, Reencrypt: reencryptionOf(cfg, st), Audit: written, Ready: keys.Ready,
-		Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Spans: spansOf(traced), Options: cfg.TLS.serverOptions(),
+		Warnings: cfg.Warnings, Accepted: cfg.Exceptions(), Observe: cfg.Auth.observes(), Spans: spansOf(traced), Recorded: recordedOf(traced),
+		Options: slices.Concat(cfg.TLS.serverOptions(), traced.ServerOptions()),
 	}, sys, log, reg)
 }
 

@@ -84,6 +84,14 @@ func spansOf(s *spans.Spans) delivery.Spans {
 	return s
 }
 
+// recordedOf is nil when there are no spans.
+func recordedOf(s *spans.Spans) func(context.Context) string {
+	if s == nil {
+		return nil
+	}
+	return spans.Recorded
+}
+
 // stopSpans sends the last of them, once nothing is delivered any more.
 func stopSpans(s *spans.Spans) func(context.Context) error {
 	return func(ctx context.Context) error { s.Close(ctx); return nil }

@@ -16,6 +16,7 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/api/client"
@@ -299,4 +300,54 @@ func TestSettingsOfTracing(t *testing.T) {
 
 func later(d time.Duration) *ddqv1.EnqueueRequest_Delay {
 	return &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(d)}
+}
+
+// Calls that read or administer are spans, and those about tasks are not: they have spans of their own.
+// The caller decides what is recorded.
+func TestCallsAndRequestsAreSpans(t *testing.T) {
+	c := &fakeCollector{}
+	n := startTraced(t, on(collect(t, c)))
+	n.deliver(&ddqv1.EnqueueRequest{Id: "a"})
+	for _, parent := range []string{tracedTask, untracedTask} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
+		if _, err := n.queue.GetTask(ctx, &ddqv1.GetTaskRequest{Topic: "mail", Id: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.queue.Enqueue(ctx, &ddqv1.EnqueueRequest{Topic: "mail", Id: "b"}); err != nil {
+			t.Fatal(err)
+		}
+		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.HTTPAddr()+"/v1/topics/mail/tasks/canary-7f3a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask.Header.Set("traceparent", parent)
+		resp, err := http.DefaultClient.Do(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	scraped := n.scrape("application/openmetrics-text")
+	n.stop()
+	names := map[string]string{} // what they say, by name
+	for _, span := range c.spans {
+		if hex.EncodeToString(span.TraceId) != tracedTask[3:35] || hex.EncodeToString(span.ParentSpanId) != tracedTask[36:52] {
+			t.Errorf("span %v", span)
+		}
+		names[span.Name] = fmt.Sprint(span)
+	}
+	if len(c.spans) != 2 || names["ddq.v1.DelayQueueService/GetTask"] == "" || !strings.Contains(names["GET /v1/topics/{topic}/tasks/{id}"], "404") {
+		t.Errorf("spans %v", names)
+	}
+	if strings.Contains(fmt.Sprint(c.spans), "canary-7f3a") {
+		t.Errorf("a path is told: %v", names)
+	}
+	for line := range strings.Lines(scraped) {
+		if strings.HasPrefix(line, "ddq_grpc_request_seconds") && strings.Contains(line, "trace_id") && !strings.Contains(line, "GetTask") {
+			t.Errorf("exemplar %s", line)
+		}
+	}
+	if !strings.Contains(scraped, `trace_id="`+tracedTask[3:35]) {
+		t.Error("no exemplar names the trace")
+	}
 }

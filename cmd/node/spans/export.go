@@ -30,10 +30,15 @@ func newExport(endpoint string, dropped drops, log *slog.Logger) (*export, error
 	if err != nil {
 		return nil, err
 	}
+	return queueTo(to, dropped, log), nil
+}
+
+// queueTo is the queue of an exporter.
+func queueTo(exporter sdk.SpanExporter, dropped drops, log *slog.Logger) *export {
 	out := &export{dropped: dropped}
-	out.SpanProcessor = sdk.NewBatchSpanProcessor(&counted{SpanExporter: to, waiting: &out.waiting, dropped: dropped, log: log},
+	out.SpanProcessor = sdk.NewBatchSpanProcessor(&counted{SpanExporter: exporter, waiting: &out.waiting, dropped: dropped, log: log},
 		sdk.WithMaxQueueSize(queueSpans), sdk.WithBatchTimeout(sendEvery))
-	return out, nil
+	return out
 }
 
 // OnEnd queues a span.

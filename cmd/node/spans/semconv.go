@@ -27,6 +27,10 @@ const (
 	keySchedule   = attribute.Key("ddq.schedule")
 	keyOccurrence = attribute.Key("ddq.occurrence")
 
+	keyHTTPMethod = attribute.Key("http.request.method")
+	keyHTTPRoute  = attribute.Key("http.route")
+	keyHTTPStatus = attribute.Key("http.response.status_code")
+
 	keyService  = attribute.Key("service.name")
 	keyInstance = attribute.Key("service.instance.id")
 	keyVersion  = attribute.Key("service.version")

@@ -33,11 +33,12 @@ type Config struct {
 	Node, Version string // as spans name them
 }
 
-// Spans makes the spans of a node. It is a delivery.Spans. It owns the goroutine of its queue, gone
+// Spans makes the spans of a node: of its deliveries, of calls and of requests. It is a delivery.Spans. It owns the goroutine of its queue, gone
 // after Close.
 type Spans struct {
 	cfg      Config
-	provider *sdk.TracerProvider
+	provider *sdk.TracerProvider // of deliveries, which are picked before they begin
+	calls    *sdk.TracerProvider // of calls and requests, picked by its sampler
 	tracer   trace.Tracer
 	pace     *rate.Limiter
 	dropped  drops
@@ -55,15 +56,21 @@ func New(cfg Config, log *slog.Logger, reg registerer) (*Spans, error) {
 	if err != nil {
 		return nil, err
 	}
+	return to(out, cfg, dropped)
+}
+
+// to returns spans that a processor takes.
+func to(out sdk.SpanProcessor, cfg Config, dropped drops) (*Spans, error) {
 	about, err := resourceOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(out), sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(about))
-	return &Spans{
-		cfg: cfg, provider: provider, tracer: provider.Tracer(scope),
-		pace: rate.NewLimiter(rate.Limit(cfg.MaxPerSecond), cfg.MaxPerSecond), dropped: dropped,
-	}, nil
+	s := &Spans{cfg: cfg, pace: rate.NewLimiter(rate.Limit(cfg.MaxPerSecond), cfg.MaxPerSecond), dropped: dropped}
+	s.provider = sdk.NewTracerProvider(sdk.WithSpanProcessor(out), sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(about))
+	s.calls = sdk.NewTracerProvider(sdk.WithSpanProcessor(out), sdk.WithResource(about),
+		sdk.WithSampler(paced{sdk.ParentBased(sdk.TraceIDRatioBased(cfg.Sample)), s}))
+	s.tracer = s.provider.Tracer(scope)
+	return s, nil
 }
 
 // closeTimeout is how long the last spans may take at the end.
@@ -107,6 +114,11 @@ func (s *Spans) wants(t *store.Trace) bool {
 	if t != nil && !t.Sampled() || t == nil && (s.cfg.Sample <= 0 || rand.Float64() >= s.cfg.Sample) {
 		return false
 	}
+	return s.takes()
+}
+
+// takes reports whether another span may begin in this second, and counts one that may not.
+func (s *Spans) takes() bool {
 	if !s.pace.Allow() {
 		s.dropped.rate.Inc()
 		return false
