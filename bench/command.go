@@ -64,6 +64,7 @@ func workloadCommand(name, short string) *cobra.Command {
 	f.StringSliceVar(&o.Policies, "policies", nil, "policies that every task uses: all, or some of "+strings.Join(policyWords, ", ")+", or "+policyWatch+"; limits are never in the way")
 	f.StringVar(&o.API, "api", apiGRPC, "how producers call: grpc, or rest, in which a batch is an import")
 	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")
+	o.Traces.Bind(f)
 	return cmd
 }
 

@@ -18,16 +18,26 @@ type ddqDriver struct {
 	client   *client.Client
 	topic    string
 	policies policies
+	contexts func(context.Context) (traceparent, tracestate string) // of tasks; nil: they have none
 }
 
 // dialDDQ takes a target of policies.target.
 func dialDDQ(_ context.Context, target string) (Driver, error) {
 	addr, topic, p := splitTarget(target)
-	c, err := client.Dial(addr, client.Config{})
-	if err != nil {
+	d := &ddqDriver{topic: topic, policies: p}
+	var err error
+	if d.client, err = client.Dial(addr, client.Config{Trace: d.trace}); err != nil {
 		return nil, err
 	}
-	return &ddqDriver{c, topic, p}, nil
+	return d, nil
+}
+
+// trace is the context of the next task.
+func (d *ddqDriver) trace(ctx context.Context) (traceparent, tracestate string) {
+	if d.contexts == nil {
+		return "", ""
+	}
+	return d.contexts(ctx)
 }
 
 func (d *ddqDriver) Enqueue(ctx context.Context, tasks []Task) error {

@@ -41,6 +41,9 @@ func (l *lab) setUp(ctx context.Context) (err error) {
 	if l.driver, err = l.system.Dial(ctx, l.inst.Target); err != nil {
 		return fmt.Errorf("%s: %w", l.system.Name, err)
 	}
+	if d, ok := l.driver.(*ddqDriver); ok {
+		d.contexts = l.o.Traces.Contexts()
+	}
 	if l.o.API == apiREST {
 		_, topic, _ := splitTarget(l.inst.Target)
 		l.driver = newHTTPDriver(l.driver, l.inst.HTTPAddr, topic, l.o.Producers)
@@ -65,6 +68,10 @@ func (l *lab) tearDown(ctx context.Context) error {
 	}
 	if l.box != nil {
 		errs = append(errs, l.box.Close())
+	}
+	if l.inst != nil && l.inst.Spans != nil {
+		l.inst.Spans.Close()
+		fmt.Fprintf(l.o.Log, "spans taken by the collector: %d\n", l.inst.Spans.Spans())
 	}
 	return errors.Join(errs...)
 }

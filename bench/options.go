@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/traces"
 )
 
 // maxInFlight is the most tasks that a server lets a worker have in flight, unless it says
@@ -52,6 +54,8 @@ type Options struct {
 	Payload int
 	// Policies are what every task of ddq uses: see --policies. None by default.
 	Policies []string
+	// Traces are the contexts that tasks of ddq have, and where its spans go. None by default.
+	Traces traces.Options
 	// Seed numbers the run: the same seed makes the same ids and payloads.
 	Seed int64
 
@@ -73,6 +77,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("--api is %q, want %s or %s", o.API, apiGRPC, apiREST)
 	case o.API == apiREST && (o.Addr != "" || len(o.Policies) > 0):
 		return errors.New("--api rest goes with a server of the bench's own, and with tasks without policies")
+	case (o.Traces.Collect && o.Addr != "") || (o.Traces.Traced != "" && o.API == apiREST):
+		return errors.New("--collector goes with a server of the bench's own, and --traced with --api grpc")
 	case o.Tasks < 0 || o.Tasks > math.MaxInt32:
 		return errors.New("--tasks must be between 0 and 2147483647")
 	case o.Producers < 1 || o.Producers > 10_000:
@@ -92,7 +98,7 @@ func (o Options) Validate() error {
 	case o.For < time.Second || o.For > time.Hour:
 		return errors.New("--for must be between 1s and 1h")
 	}
-	return nil
+	return o.Traces.Validate()
 }
 
 // tasks is the number of tasks, or def when none was asked for.

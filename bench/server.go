@@ -31,10 +31,15 @@ func openDDQ(ctx context.Context, o Options, b *box.Box) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Start(ctx, o.ServerBin, storeFlag, b); err != nil {
+	to, err := o.Traces.Start(ctx)
+	if err != nil {
 		return nil, err
 	}
-	inst := &Instance{Store: s.Store, Settings: s.Settings, Disk: s.Disk}
+	if err := s.Start(ctx, o.ServerBin, storeFlag, b, o.Traces.Flags(to)...); err != nil {
+		to.Close()
+		return nil, err
+	}
+	inst := &Instance{Spans: to, Store: s.Store, Settings: s.Settings, Disk: s.Disk}
 	inst.Target, inst.Addr, inst.HTTPAddr = o.policies.target(s.GRPCAddr, topic), s.GRPCAddr, s.HTTPAddr
 	inst.Server = []*box.Process{s.Process}
 	inst.StoreBytes = s.StoreBytes()
@@ -58,6 +63,9 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, o Opti
 	}
 	inst.Version = server.Version
 	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, %s", inst.Settings, workersOf(o)), ", ")
+	if said := o.Traces.String(); said != "" {
+		inst.Settings += ", " + said
+	}
 	if o.API == apiREST {
 		inst.Settings += ", producers call by REST"
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/bench/box"
+	"github.com/ddq-io/ddq/bench/traces"
 )
 
 // Task is one unit of work that a producer hands to a system.
@@ -72,6 +73,8 @@ type Instance struct {
 	Store    string // names the store and its durability, as in a result.Line
 	Version  string
 	Settings string // what was set apart from the system's defaults
+
+	Spans *traces.Collector // of a ddq that the bench started; nil: none
 
 	Server []*box.Process // accounted as "server"
 	Disk   []*box.Process // accounted as "store"
