@@ -37,9 +37,9 @@ func ReadTraceID(b []byte) (id store.TraceID, whole bool) {
 	return id, len(b) == 0 || id != store.TraceID{}
 }
 
-// ShowTraceID writes it, nil for none.
-func ShowTraceID(id store.TraceID) []byte {
-	if id == (store.TraceID{}) {
+// ShowTraceID writes it, nil for none. What it returns is id itself.
+func ShowTraceID(id *store.TraceID) []byte {
+	if *id == (store.TraceID{}) {
 		return nil
 	}
 	return id[:]

@@ -77,3 +77,27 @@ func TestNoTraceAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestIdsOfTracesOfAttempts(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		want  string
+		whole bool
+	}{
+		{"", "", true}, {"0123456789abcdef", "0123456789abcdef", true}, {"short", "", false}, {"0123456789abcdefg", "", false},
+		{strings.Repeat("\x00", 16), "", false},
+	} {
+		id, whole := ReadTraceID([]byte(c.in))
+		if got := string(ShowTraceID(&id)); got != c.want || whole != c.whole {
+			t.Errorf("%q is read as %q, whole: %v", c.in, got, whole)
+		}
+	}
+	none := []byte(nil)
+	if n := testing.AllocsPerRun(100, func() {
+		if id, _ := ReadTraceID(none); ShowTraceID(&id) != nil {
+			t.Error("it is there")
+		}
+	}); n != 0 {
+		t.Errorf("none takes %v allocations", n)
+	}
+}

@@ -9,7 +9,8 @@ import (
 // AppendHistory appends the encoded history of a task to b.
 func AppendHistory(b []byte, h store.History) ([]byte, error) {
 	past := History{Result: h.Result, Attempts: make([]*Attempt, len(h.Attempts))}
-	for i, a := range h.Attempts {
+	for i := range h.Attempts {
+		a := &h.Attempts[i]
 		past.Attempts[i] = &Attempt{
 			Number:    int32(a.Number),
 			Worker:    a.Worker,
@@ -19,7 +20,7 @@ func AppendHistory(b []byte, h store.History) ([]byte, error) {
 			Outcome:   int32(a.Outcome),
 			Error:     []byte(a.Error),
 			DueMs:     int64(a.Due),
-			Trace:     encodeTraceID(a.Trace),
+			Trace:     encodeTraceID(&a.Trace),
 		}
 	}
 	start, size := len(b), past.SizeVT()

@@ -28,9 +28,9 @@ func DecodeTrace(b []byte) *store.Trace {
 	return t
 }
 
-// encodeTraceID returns nil for none.
-func encodeTraceID(id store.TraceID) []byte {
-	if id == (store.TraceID{}) {
+// encodeTraceID returns nil for none, and else id itself: it allocates nothing.
+func encodeTraceID(id *store.TraceID) []byte {
+	if *id == (store.TraceID{}) {
 		return nil
 	}
 	return id[:]
