@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/shard"
+	"github.com/ddq-io/ddq/api/service/tenants"
 )
 
 // Enqueue stores tasks, of any topics, and answers each in order. The error is
@@ -26,7 +27,9 @@ func (s *Tasks) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 }
 
 func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
-	out, err := s.enqueueOnce(ctx, tasks)
+	entry := s.tenants.Enter(ctx, len(tasks))
+	defer entry.Leave()
+	out, err := s.enqueueOnce(ctx, tasks, entry)
 	for range rerouteTries {
 		missed := sealed(out)
 		if len(missed) == 0 || err != nil {
@@ -42,7 +45,7 @@ func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 			}
 		}
 		var results []Enqueued
-		if results, err = s.enqueueOnce(ctx, again); err == nil {
+		if results, err = s.enqueueOnce(ctx, again, nil); err == nil { // they have passed the quotas
 			for k, i := range missed {
 				out[i] = results[k]
 			}
@@ -61,13 +64,12 @@ func sealed(out []Enqueued) (missed []int) {
 	return missed
 }
 
-func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask, entry *tenants.Entry) ([]Enqueued, error) {
 	out := make([]Enqueued, len(tasks))
 	done := make(chan struct{})
 	call := shard.NewCountdown(len(tasks), func() { close(done) })
-	r := s.route(ctx, tasks, out, call)
+	r := s.route(ctx, tasks, out, call, entry)
 	defer r.admission.Leave()
-	defer r.entry.Leave()
 	select {
 	case <-done:
 		r.former.clearLeftovers(ctx)
@@ -103,7 +105,7 @@ func (s *Tasks) checkBatch(tasks []NewTask) error {
 }
 
 // route prepares each task and sends it to its shard, refusing what is not valid.
-func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *shard.Countdown) *router {
+func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *shard.Countdown, entry *tenants.Entry) *router {
 	r := &router{
 		node:      s.node,
 		limits:    s.limits,
@@ -112,7 +114,7 @@ func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call
 		digest:    xxhash.New(),
 		former:    former{node: s.node, store: s.store},
 		admission: admission{node: s.node},
-		entry:     s.tenants.Enter(ctx, len(tasks)),
+		entry:     entry,
 	}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {

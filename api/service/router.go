@@ -26,7 +26,7 @@ type router struct {
 	batches     []*actors.AddBatch
 	former      former
 	admission   admission
-	entry       *tenants.Entry // nil: the namespace has no quotas
+	entry       *tenants.Entry // nil: the namespace has no quotas, or the tasks have passed them
 }
 
 func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard.Countdown) *problem.Error {
