@@ -107,8 +107,18 @@ type Quotas struct {
 	MaxPending *int64 `protobuf:"varint,3,opt,name=max_pending,json=maxPending,proto3,oneof" json:"max_pending,omitempty"`
 	// Bytes of the payload of one task. 0: as its topic says.
 	MaxPayloadBytes *int64 `protobuf:"varint,4,opt,name=max_payload_bytes,json=maxPayloadBytes,proto3,oneof" json:"max_payload_bytes,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Bytes of payloads that may be enqueued in a second, and as many at once, after a rest. A task
+	// with more is refused for good (PAYLOAD_TOO_LARGE). 0: no bound.
+	BytesPerSecond *int64 `protobuf:"varint,5,opt,name=bytes_per_second,json=bytesPerSecond,proto3,oneof" json:"bytes_per_second,omitempty"`
+	// Topics. What acks enqueue creates others still. 0: no bound.
+	MaxTopics *int64 `protobuf:"varint,6,opt,name=max_topics,json=maxTopics,proto3,oneof" json:"max_topics,omitempty"`
+	// Schedules, in all of its topics. 0: no bound.
+	MaxSchedules *int64 `protobuf:"varint,7,opt,name=max_schedules,json=maxSchedules,proto3,oneof" json:"max_schedules,omitempty"`
+	// Streams of workers (Subscribe) that are open. Those that are open go on when there are
+	// more. 0: no bound.
+	MaxStreams    *int64 `protobuf:"varint,8,opt,name=max_streams,json=maxStreams,proto3,oneof" json:"max_streams,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Quotas) Reset() {
@@ -165,6 +175,34 @@ func (x *Quotas) GetMaxPending() int64 {
 func (x *Quotas) GetMaxPayloadBytes() int64 {
 	if x != nil && x.MaxPayloadBytes != nil {
 		return *x.MaxPayloadBytes
+	}
+	return 0
+}
+
+func (x *Quotas) GetBytesPerSecond() int64 {
+	if x != nil && x.BytesPerSecond != nil {
+		return *x.BytesPerSecond
+	}
+	return 0
+}
+
+func (x *Quotas) GetMaxTopics() int64 {
+	if x != nil && x.MaxTopics != nil {
+		return *x.MaxTopics
+	}
+	return 0
+}
+
+func (x *Quotas) GetMaxSchedules() int64 {
+	if x != nil && x.MaxSchedules != nil {
+		return *x.MaxSchedules
+	}
+	return 0
+}
+
+func (x *Quotas) GetMaxStreams() int64 {
+	if x != nil && x.MaxStreams != nil {
+		return *x.MaxStreams
 	}
 	return 0
 }
@@ -1786,17 +1824,27 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1d\n" +
 	"\n" +
-	"created_by\x18\x04 \x01(\tR\tcreatedBy\"\x8b\x02\n" +
+	"created_by\x18\x04 \x01(\tR\tcreatedBy\"\xf4\x03\n" +
 	"\x06Quotas\x121\n" +
 	"\x12enqueue_per_second\x18\x01 \x01(\x01H\x00R\x10enqueuePerSecond\x88\x01\x01\x12(\n" +
 	"\renqueue_burst\x18\x02 \x01(\x03H\x01R\fenqueueBurst\x88\x01\x01\x12$\n" +
 	"\vmax_pending\x18\x03 \x01(\x03H\x02R\n" +
 	"maxPending\x88\x01\x01\x12/\n" +
-	"\x11max_payload_bytes\x18\x04 \x01(\x03H\x03R\x0fmaxPayloadBytes\x88\x01\x01B\x15\n" +
+	"\x11max_payload_bytes\x18\x04 \x01(\x03H\x03R\x0fmaxPayloadBytes\x88\x01\x01\x12-\n" +
+	"\x10bytes_per_second\x18\x05 \x01(\x03H\x04R\x0ebytesPerSecond\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"max_topics\x18\x06 \x01(\x03H\x05R\tmaxTopics\x88\x01\x01\x12(\n" +
+	"\rmax_schedules\x18\a \x01(\x03H\x06R\fmaxSchedules\x88\x01\x01\x12$\n" +
+	"\vmax_streams\x18\b \x01(\x03H\aR\n" +
+	"maxStreams\x88\x01\x01B\x15\n" +
 	"\x13_enqueue_per_secondB\x10\n" +
 	"\x0e_enqueue_burstB\x0e\n" +
 	"\f_max_pendingB\x14\n" +
-	"\x12_max_payload_bytes\"T\n" +
+	"\x12_max_payload_bytesB\x13\n" +
+	"\x11_bytes_per_secondB\r\n" +
+	"\v_max_topicsB\x10\n" +
+	"\x0e_max_schedulesB\x0e\n" +
+	"\f_max_streams\"T\n" +
 	"\x16CreateNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
 	"\x06quotas\x18\x02 \x01(\v2\x0e.ddq.v1.QuotasR\x06quotas\"J\n" +

@@ -121,6 +121,26 @@ func (m *Quotas) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.MaxStreams != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxStreams))
+		i--
+		dAtA[i] = 0x40
+	}
+	if m.MaxSchedules != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxSchedules))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.MaxTopics != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxTopics))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.BytesPerSecond != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.BytesPerSecond))
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.MaxPayloadBytes != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxPayloadBytes))
 		i--
@@ -1693,6 +1713,18 @@ func (m *Quotas) SizeVT() (n int) {
 	if m.MaxPayloadBytes != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MaxPayloadBytes))
 	}
+	if m.BytesPerSecond != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.BytesPerSecond))
+	}
+	if m.MaxTopics != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MaxTopics))
+	}
+	if m.MaxSchedules != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MaxSchedules))
+	}
+	if m.MaxStreams != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MaxStreams))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2544,6 +2576,86 @@ func (m *Quotas) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.MaxPayloadBytes = &v
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BytesPerSecond", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.BytesPerSecond = &v
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxTopics", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxTopics = &v
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxSchedules", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxSchedules = &v
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxStreams", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxStreams = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
