@@ -70,6 +70,13 @@ func (l shardLives) seal(ctx context.Context, t *store.Topic) error {
 
 // Create creates a topic, with shards that take its tasks.
 func (s *Topics) Create(ctx context.Context, t store.Topic) (store.Topic, error) {
+	if s.Admit != nil {
+		done, err := s.Admit(ctx, t.Name)
+		if err != nil {
+			return store.Topic{}, err
+		}
+		defer done()
+	}
 	lives, err := s.lives.of(ctx, &t)
 	if err != nil {
 		return store.Topic{}, err

@@ -29,6 +29,9 @@ import (
 // Topics are the topics that are open on a node. It is safe for concurrent use once the
 // node runs.
 type Topics struct {
+	// Admit says what topics pass that are created here; nil: nothing. It is set before the node is used.
+	Admit Admission
+
 	rt         *runtime.Runtime
 	cfg        *Config
 	supervisor *actor.PID // nil: the node has not started
@@ -42,6 +45,10 @@ type Topics struct {
 	wakes      wakeTimes
 	shown      shownDepths
 }
+
+// Admission lets a topic be created, or says why it may not. Whoever creates it calls done when it is there, or
+// is not going to be.
+type Admission func(ctx context.Context, topic string) (done func(), err error)
 
 // Lock waits for the lock of a topic, or for the end of ctx. What a topic is changes
 // only under it.

@@ -23,6 +23,7 @@ type Metrics struct {
 	Schedules Schedules
 	Workflows Workflows
 	AckMetrics
+	QuotaMetrics
 }
 
 // taskMetrics are what happened to tasks, and when.
@@ -79,9 +80,10 @@ func New(reg prometheus.Registerer) *Metrics {
 	f := factory{reg}
 	m := &Metrics{
 		taskMetrics: newTaskMetrics(f), topicMetrics: newTopicMetrics(f), shardMetrics: newShardMetrics(f), storeMetrics: newStoreMetrics(f),
-		Schedules:  newSchedules(f),
-		Workflows:  newWorkflows(f),
-		AckMetrics: newAckMetrics(f),
+		Schedules:    newSchedules(f),
+		Workflows:    newWorkflows(f),
+		AckMetrics:   newAckMetrics(f),
+		QuotaMetrics: newQuotaMetrics(f),
 	}
 	f.storeCalls(m.calls)
 	return m

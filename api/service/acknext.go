@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/workflow/graph"
+	"github.com/ddq-io/ddq/api/service/tenants"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
 )
@@ -34,6 +35,7 @@ type Nexts map[int]Next
 // ack of which a task or a step would be refused is refused, and one whose topic has too many on
 // their way; a topic that takes no tasks now refuses none.
 func (n Nexts) complete(ctx context.Context, tasks *Tasks, topic string, settlements []subscription.Settlement) {
+	ctx = tenants.Settling(ctx)
 	for i, asked := range n {
 		a := &settlements[i]
 		if a.Refused == nil && asked.Grow != nil {

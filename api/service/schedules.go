@@ -38,6 +38,10 @@ func (s scheduleTasks) Outbox(ctx context.Context, topic *store.Topic) *problem.
 
 func (s scheduleTasks) Admit() schedules.Admission { return &admission{node: s.tasks.node} }
 
+func (s scheduleTasks) AdmitSchedule(ctx context.Context, topic string) (leave func(), err *problem.Error) {
+	return s.tasks.tenants.AdmitSchedule(ctx, topic, schedules.List)
+}
+
 func (s scheduleTasks) Smooth(topic *actors.Topic, earliest, latest store.Millis) store.Millis {
 	return intakeOf(topic).Smooth.Place(earliest, latest, s.tasks.node.Random())
 }

@@ -52,6 +52,13 @@ func (s *Delivery) Subscribe(ctx context.Context, o subscription.Options, out su
 	return &Subscription{Options: o, Node: s.node.Config().Node, limits: s.limits, tasks: s.tasks, handle: opened}, nil
 }
 
+// OpenStream lets a stream of a worker of a topic begin, unless its namespace has as many as it may. leave is called
+// at its end.
+func (s *Delivery) OpenStream(ctx context.Context, topic string) (leave func(), err error) {
+	leave, e := s.tasks.tenants.OpenStream(ctx, topic)
+	return leave, problem.AsError(e)
+}
+
 func (s *Delivery) checkSubscribe(o *subscription.Options) *problem.Error {
 	l := s.limits
 	if err := actors.CheckTopicName("topic", o.Topic); err != nil {

@@ -119,6 +119,10 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 			return err
 		}
 	}
+	leave, err := ses.enter(f.Hello.Topic, peer)
+	if err != nil {
+		return err
+	}
 	sub, err := ses.server.service.Delivery.Subscribe(ses.stream.Context(), subscription.Options{
 		Topic:       f.Hello.Topic,
 		Worker:      f.Hello.Worker,
@@ -132,16 +136,28 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 		TellsSent:   true,
 	}, ses.box)
 	if err != nil {
+		leave()
 		return err
 	}
 	ses.sub = sub
 	ctx := ses.stream.Context()
 	ses.server.host.Loops.Go(func() {
 		// Deferred, so that whatever happened in send its deliveries are given back.
-		defer func() { sub.Unsubscribe(ses.box.close()) }()
+		defer func() {
+			sub.Unsubscribe(ses.box.close())
+			leave()
+		}()
 		ses.finish(ses.server.host.Guard(ctx, ses.send))
 	})
 	return nil
+}
+
+// enter counts the stream of a worker among those of its namespace until leave.
+func (ses *session) enter(topic, peer string) (leave func(), err error) {
+	if peer != "" {
+		return func() {}, nil
+	}
+	return ses.server.service.Delivery.OpenStream(ses.stream.Context(), topic)
 }
 
 // frame passes on what a frame asks for.

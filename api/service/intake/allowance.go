@@ -86,6 +86,15 @@ func (b *Allowance) Seen(now time.Time, waiting, most, nodes int) {
 	b.until, b.again = now.Add(good), now.Add(Pause)
 }
 
+// PutOff has the next look wait for as long as the last one left no room: one that costs much.
+func (b *Allowance) PutOff(until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left == 0 && until.After(b.again) {
+		b.again = until
+	}
+}
+
 // End lets go of those that wait for a look.
 func (b *Allowance) End() {
 	b.mu.Lock()

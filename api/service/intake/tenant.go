@@ -2,15 +2,20 @@ package intake
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
 
-// Tenant is what a node remembers of the enqueues to a namespace with quotas. The zero value is ready to use.
+// Tenant is what a node remembers of what a namespace with quotas may have more. The zero value is ready to use.
 type Tenant struct {
-	Backlog Allowance
-	Tokens  Tokens
+	Backlog   Allowance
+	Tokens    Tokens
+	Bytes     Bytes
+	Schedules Allowance
+
+	TopicsFull atomic.Int64 // it has its topics, until that moment in Unix nanoseconds, as far as is known
 }
 
 const (
@@ -43,6 +48,13 @@ func (t *Tokens) Take(now time.Time, r store.Rate, wanted int) (taken bool, rese
 	}
 	soon := int(ahead / max(1, r.Spacing()))
 	return false, max(1, min(max(wanted, soon), r.Most(), mostAhead)), 0
+}
+
+// Back gives one back that was taken and not used.
+func (t *Tokens) Back() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left++
 }
 
 // Add adds what a reservation got.

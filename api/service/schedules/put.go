@@ -147,6 +147,11 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 	if err := s.takeRoom(ctx, topic); err != nil {
 		return Put{}, err
 	}
+	leave, err := s.tasks.AdmitSchedule(ctx, topic.Name)
+	if err != nil {
+		return Put{}, err
+	}
+	defer leave()
 	at := &located{Schedule: fresh, topic: topic, shard: shard, table: table}
 	after, _, err := s.step(ctx, at, nil)
 	if after == nil || err != nil {

@@ -51,6 +51,8 @@ type Tasks interface {
 	Outbox(ctx context.Context, topic *store.Topic) *problem.Error
 	// Admit begins the admission of a call's tasks.
 	Admit() Admission
+	// AdmitSchedule lets a schedule be created in a topic. leave is called once it is, or is not going to be.
+	AdmitSchedule(ctx context.Context, topic string) (leave func(), err *problem.Error)
 	// Smooth says where in a span a task is needed least.
 	Smooth(topic *actors.Topic, earliest, latest store.Millis) store.Millis
 }

@@ -1,42 +1,21 @@
-// Package tenants bounds what is enqueued in namespaces, by their quotas: at each node by what it was allowed, and
-// over all nodes by what the store counts.
+// Package tenants bounds what namespaces have and do, by their quotas: at each node by what it was allowed, and over
+// all nodes by what the store counts.
 package tenants
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/intake"
-	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// Quotas bound what may be enqueued in a namespace, over all nodes. 0 is no bound.
-type Quotas struct {
-	EnqueuePerSecond float64
-	EnqueueBurst     int64 // 0: as many as in a second
-	MaxPending       int64 // tasks
-	MaxPayloadBytes  int64 // of one task
-}
-
-// rate is that of tasks that are enqueued.
-func (q *Quotas) rate() store.Rate {
-	r := store.Rate{Kind: store.TokenBucket, Count: int(math.Round(q.EnqueuePerSecond)), Period: time.Second}
-	if q.EnqueuePerSecond != math.Trunc(q.EnqueuePerSecond) {
-		r.Count, r.Period = max(1, int(math.Round(q.EnqueuePerSecond*time.Hour.Seconds()))), time.Hour
-	}
-	r.Burst = int(min(store.MaxBurst, max(1, cmp.Or(q.EnqueueBurst, int64(math.Ceil(q.EnqueuePerSecond))))))
-	return r
-}
-
-// Tenants let tasks into namespaces that have quotas. It is safe for concurrent use.
+// Tenants let what namespaces with quotas ask for in. It is safe for concurrent use.
 type Tenants struct {
 	node   *actors.Node
 	store  Store
@@ -44,6 +23,8 @@ type Tenants struct {
 
 	mu sync.Mutex
 	by map[string]*intake.Tenant // by namespace; guarded by mu
+
+	streams streams
 }
 
 // Store is the role of the store for Tenants.
@@ -57,20 +38,17 @@ func New(node *actors.Node, st Store) *Tenants { return &Tenants{node: node, sto
 
 // SetQuotas says where the quotas of a namespace are found: nil for one that has none. It is called before the
 // others.
-func (s *Tenants) SetQuotas(of func(namespace string) *Quotas) { s.quotas = of }
+func (s *Tenants) SetQuotas(of func(namespace string) *Quotas) {
+	s.quotas = of
+	s.node.Topics().Admit = s.admitTopic
+}
 
-// Enter returns what the tasks of a request pass on their way into the namespace of the call; nil where it has
-// no quotas.
-func (s *Tenants) Enter(ctx context.Context, n int) *Entry {
+// quotasOf are those of a namespace; nil when it has none.
+func (s *Tenants) quotasOf(namespace string) *Quotas {
 	if s.quotas == nil {
 		return nil
 	}
-	namespace := scope.Of(ctx)
-	q := s.quotas(namespace)
-	if q == nil {
-		return nil
-	}
-	return &Entry{Tenants: s, tenant: s.of(namespace), namespace: namespace, quotas: q, left: n}
+	return s.quotas(namespace)
 }
 
 func (s *Tenants) of(namespace string) *intake.Tenant {
@@ -87,55 +65,27 @@ func (s *Tenants) of(namespace string) *intake.Tenant {
 	return t
 }
 
-// Entry is where the tasks of one request pass the quotas of their namespace.
-type Entry struct {
-	*Tenants
-	tenant    *intake.Tenant
-	namespace string
-	quotas    *Quotas
-	left      int // tasks of the request that have not passed
-	pending   int // tasks that count as in flight until Leave
-}
-
-// Admit lets a task in, or says which quota is used up. nil admits all.
-func (e *Entry) Admit(ctx context.Context, t *store.Task) *problem.Error {
-	if e == nil {
-		return nil
-	}
-	defer func() { e.left-- }()
-	if n, most := int64(len(t.Payload)), e.quotas.MaxPayloadBytes; most > 0 && n > most {
-		return problem.BadField("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", n, most)
-	}
-	if err := e.room(ctx); err != nil {
-		return err
-	}
-	return e.turn(ctx)
-}
-
-// room says that as many tasks wait in the namespace as may.
-func (e *Entry) room(ctx context.Context) *problem.Error {
-	most := int(min(e.quotas.MaxPending, actors.MaxTasks))
-	if most == 0 {
-		return nil
-	}
+// take lets one more of something in, of which there may be so many, and reports whether there is room. Where that
+// is not known, count asks the store what there is, or another call does and this one waits.
+func (s *Tenants) take(ctx context.Context, a *intake.Allowance, most int, count func(context.Context) (int64, error)) (in bool, err *problem.Error) {
 	for {
-		switch e.tenant.Backlog.Take(time.Now(), most) {
+		switch a.Take(time.Now(), most) {
 		case intake.LetIn:
-			e.pending++
-			return nil
+			return true, nil
 		case intake.TurnedAway:
-			return overQuota(problem.RetrySoon, "max_pending: namespace %q has its %d tasks waiting", e.namespace, most)
+			return false, nil
 		}
-		if err := e.look(ctx, most); err != nil {
-			return err
+		if err := s.look(ctx, a, most, count); err != nil {
+			return false, err
 		}
 	}
 }
 
-// look asks the store what waits in the namespace, or waits for who does.
-func (e *Entry) look(ctx context.Context, most int) *problem.Error {
-	backlog := &e.tenant.Backlog
-	mine, over := backlog.Begin()
+// countShare is how many times as long as it took a count that left no room is gone by.
+const countShare = 50
+
+func (s *Tenants) look(ctx context.Context, a *intake.Allowance, most int, count func(context.Context) (int64, error)) *problem.Error {
+	mine, over := a.Begin()
 	if !mine {
 		select {
 		case <-over:
@@ -144,60 +94,44 @@ func (e *Entry) look(ctx context.Context, most int) *problem.Error {
 			return problem.FromStore(ctx.Err())
 		}
 	}
-	defer backlog.End()
-	topics, err := e.store.ListTopics(ctx)
+	defer a.End()
+	began := time.Now()
+	there, err := count(ctx)
 	if err != nil {
 		return problem.FromStore(err)
 	}
-	var shards []store.Shard
-	for _, t := range scope.Topics(ctx, topics) {
-		shards = append(shards, place.Shards(&t)...)
-	}
-	stats, err := e.node.CountsOf(ctx, shards)
-	if err != nil {
-		return problem.FromStore(err)
-	}
-	waiting := int64(0)
-	for i := range stats {
-		waiting += stats[i].Pending
-	}
-	backlog.Seen(time.Now(), int(min(waiting, actors.MaxTasks)), most, len(e.node.Members()))
+	now := time.Now()
+	a.Seen(now, int(min(there, actors.MaxTasks)), most, len(s.node.Members()))
+	a.PutOff(now.Add(min(countShare*now.Sub(began), slowPause)))
 	return nil
 }
 
-// turn takes a token of the rate of the namespace.
-func (e *Entry) turn(ctx context.Context) *problem.Error {
-	if e.quotas.EnqueuePerSecond == 0 {
-		return nil
+// shards are those of the topics of a namespace.
+func (s *Tenants) shards(ctx context.Context, namespace string) ([]store.Shard, error) {
+	topics, err := s.store.ListTopics(ctx)
+	if err != nil {
+		return nil, err
 	}
-	rate := e.quotas.rate()
-	for {
-		taken, reserve, wait := e.tenant.Tokens.Take(time.Now(), rate, e.left)
-		switch {
-		case taken:
-			return nil
-		case reserve == 0:
-			return &problem.Error{Kind: problem.Exhausted, Reason: "RATE_LIMITED", RetryAfter: max(wait, time.Millisecond),
-				Message: fmt.Sprintf("namespace %q enqueues more than %g tasks a second", e.namespace, e.quotas.EnqueuePerSecond)}
+	var shards []store.Shard
+	for i := range topics {
+		if of, _ := store.SplitName(topics[i].Name); of == namespace {
+			shards = append(shards, place.Shards(&topics[i])...)
 		}
-		got, err := e.store.Reserve(ctx, []store.Reservation{{Key: rateKey(e.namespace), Rate: rate, N: reserve}})
-		if err != nil {
-			return problem.FromStore(err)
-		}
-		e.tenant.Tokens.Add(time.Now(), got[0])
 	}
+	return shards, nil
 }
 
-// rateKey is where the store keeps the rate of a namespace. No topic has that name.
-func rateKey(namespace string) store.LimitKey { return store.LimitKey{Topic: namespace + "/"} }
-
-// Leave counts the tasks out, once they are answered or nobody waits for that.
-func (e *Entry) Leave() {
-	if e != nil && e.pending > 0 {
-		e.tenant.Backlog.Leave(e.pending)
-	}
+// limitKey is where the store keeps a limit of a namespace. No topic has that name.
+func limitKey(namespace, limit string) store.LimitKey {
+	return store.LimitKey{Topic: namespace + "/", Key: limit}
 }
 
-func overQuota(pause time.Duration, format string, args ...any) *problem.Error {
-	return &problem.Error{Kind: problem.Exhausted, Reason: "QUOTA", RetryAfter: pause, Message: fmt.Sprintf(format, args...)}
+// slowPause is when to come back where only that something is deleted makes room.
+const slowPause = 10 * time.Second
+
+// overQuota counts that a namespace has what it may, and says so.
+func (s *Tenants) overQuota(namespace, quota string, pause time.Duration, format string, args ...any) *problem.Error {
+	s.node.Metrics().CountOverQuota(namespace, quota)
+	return &problem.Error{Kind: problem.Exhausted, Reason: "QUOTA", RetryAfter: pause,
+		Message: fmt.Sprintf("%s: namespace %q has its ", quota, namespace) + fmt.Sprintf(format, args...)}
 }
