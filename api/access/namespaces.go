@@ -30,6 +30,10 @@ type Quotas struct {
 	EnqueueBurst     int64   `json:"enqueue_burst,omitzero"`     // 0: as many as in a second
 	MaxPending       int64   `json:"max_pending,omitzero"`       // tasks
 	MaxPayloadBytes  int64   `json:"max_payload_bytes,omitzero"` // of one task
+	BytesPerSecond   int64   `json:"bytes_per_second,omitzero"`  // of payloads that are enqueued
+	MaxTopics        int64   `json:"max_topics,omitzero"`
+	MaxSchedules     int64   `json:"max_schedules,omitzero"`
+	MaxStreams       int64   `json:"max_streams,omitzero"` // of workers
 }
 
 // Namespaces are those of the registry.
@@ -118,6 +122,8 @@ func (q *Quotas) check() *problem.Error {
 		n, most int64
 	}{
 		{"enqueue_burst", q.EnqueueBurst, store.MaxBurst}, {"max_pending", q.MaxPending, maxQuota}, {"max_payload_bytes", q.MaxPayloadBytes, maxQuota},
+		{"bytes_per_second", q.BytesPerSecond, maxBytesPerSecond}, {"max_topics", q.MaxTopics, maxQuota}, {"max_schedules", q.MaxSchedules, maxQuota},
+		{"max_streams", q.MaxStreams, maxStreams},
 	} {
 		if one.n < 0 || one.n > one.most {
 			return problem.BadField("quotas."+one.field, "OUT_OF_RANGE_FIELD", "quotas.%s must be 0 to %d", one.field, one.most)
@@ -126,8 +132,11 @@ func (q *Quotas) check() *problem.Error {
 	return nil
 }
 
-// maxQuota is the largest bound of tasks or bytes.
-const maxQuota = 1_000_000_000
+const (
+	maxQuota          = 1_000_000_000     // the largest bound of how many, and of the bytes of a payload
+	maxBytesPerSecond = 1_000_000_000_000 // as 4,096 tokens of 244 MB each
+	maxStreams        = 1_000_000         // each of which the store remembers
+)
 
 func noNamespace(name string) *problem.Error {
 	return &problem.Error{Kind: problem.NotFound, Reason: "NO_NAMESPACE", Field: "name", Message: fmt.Sprintf("no namespace %q", name)}

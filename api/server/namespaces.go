@@ -65,6 +65,7 @@ func quotasOf(all *access.Namespaces) func(string) *tenants.Quotas {
 		}
 		return &tenants.Quotas{
 			EnqueuePerSecond: q.EnqueuePerSecond, EnqueueBurst: q.EnqueueBurst, MaxPending: q.MaxPending, MaxPayloadBytes: q.MaxPayloadBytes,
+			BytesPerSecond: q.BytesPerSecond, MaxTopics: q.MaxTopics, MaxSchedules: q.MaxSchedules, MaxStreams: q.MaxStreams,
 		}
 	}
 }
@@ -83,7 +84,8 @@ func changeQuotas(from *ddqv1.Quotas) func(*access.Quotas) {
 			from *int64
 		}{
 			{&to.EnqueueBurst, from.EnqueueBurst}, {&to.MaxPending, from.MaxPending},
-			{&to.MaxPayloadBytes, from.MaxPayloadBytes},
+			{&to.MaxPayloadBytes, from.MaxPayloadBytes}, {&to.BytesPerSecond, from.BytesPerSecond},
+			{&to.MaxTopics, from.MaxTopics}, {&to.MaxSchedules, from.MaxSchedules}, {&to.MaxStreams, from.MaxStreams},
 		} {
 			if q.from != nil {
 				*q.to = *q.from
@@ -107,5 +109,9 @@ func namespaceWire(n *access.Namespace) *ddqv1.Namespace {
 	set(&out.Quotas.EnqueueBurst, &q.EnqueueBurst)
 	set(&out.Quotas.MaxPending, &q.MaxPending)
 	set(&out.Quotas.MaxPayloadBytes, &q.MaxPayloadBytes)
+	set(&out.Quotas.BytesPerSecond, &q.BytesPerSecond)
+	set(&out.Quotas.MaxTopics, &q.MaxTopics)
+	set(&out.Quotas.MaxSchedules, &q.MaxSchedules)
+	set(&out.Quotas.MaxStreams, &q.MaxStreams)
 	return out
 }

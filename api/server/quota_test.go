@@ -99,7 +99,7 @@ func TestWhatWaitsInANamespaceIsBounded(t *testing.T) {
 // What is taken can be ended, however full the namespace is.
 func TestSettlingPassesQuotas(t *testing.T) {
 	guardedBubble(t, func(r *guardedRig) {
-		ctx := r.bounded("acme", &ddqv1.Quotas{EnqueuePerSecond: proto.Float64(1), MaxPending: proto.Int64(1), MaxPayloadBytes: proto.Int64(1)})
+		ctx := r.bounded("acme", &ddqv1.Quotas{EnqueuePerSecond: proto.Float64(1), MaxPending: proto.Int64(1), MaxPayloadBytes: proto.Int64(1), BytesPerSecond: proto.Int64(1), MaxTopics: proto.Int64(1)})
 		if _, err := r.queue.Enqueue(ctx, &ddqv1.EnqueueRequest{Topic: "mail", Id: "a"}); err != nil {
 			t.Fatal(err)
 		}
@@ -124,11 +124,75 @@ func TestQuotasAreChecked(t *testing.T) {
 	guardedBubble(t, func(r *guardedRig) {
 		for _, q := range []*ddqv1.Quotas{
 			{EnqueuePerSecond: proto.Float64(-1)}, {EnqueuePerSecond: proto.Float64(1e7)}, {EnqueueBurst: proto.Int64(1e6)},
-			{MaxPending: proto.Int64(-1)}, {MaxPayloadBytes: proto.Int64(1e10)},
+			{MaxPending: proto.Int64(-1)}, {MaxPayloadBytes: proto.Int64(1e10)}, {BytesPerSecond: proto.Int64(-1)}, {BytesPerSecond: proto.Int64(1e13)},
+			{MaxTopics: proto.Int64(-1)}, {MaxSchedules: proto.Int64(1e10)}, {MaxStreams: proto.Int64(1e7)},
 		} {
 			if _, err := ddqv1.NewAccessServiceClient(r.conn).CreateNamespace(r.as(r.root), &ddqv1.CreateNamespaceRequest{Name: "acme", Quotas: q}); status.Code(err) != codes.InvalidArgument {
 				t.Errorf("%v: %v", q, err)
 			}
 		}
+	})
+}
+
+func TestTopicsThatWorkersAndSchedulesWouldCreateAreBounded(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		ctx := r.bounded("acme", &ddqv1.Quotas{MaxTopics: proto.Int64(1)})
+		if reason, _ := r.enqueue(ctx, 1); reason != "" {
+			t.Fatal(reason)
+		}
+		for what, call := range map[string]func() error{
+			"create": func() error {
+				_, err := r.admin.CreateTopic(ctx, &ddqv1.CreateTopicRequest{Name: "more"})
+				return err
+			},
+			"retrieve": func() error {
+				_, err := r.queue.Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "more"})
+				return err
+			},
+			"schedule": func() error {
+				_, err := r.schedules.PutSchedule(ctx, &ddqv1.PutScheduleRequest{Schedule: &ddqv1.Schedule{
+					Topic: "more", Name: "daily", Timetable: &ddqv1.Timetable{Entries: []*ddqv1.TimetableEntry{every(time.Hour)}}, Run: &ddqv1.Schedule_Task{Task: &ddqv1.EnqueueRequest{}},
+				}})
+				return err
+			},
+		} {
+			if err := call(); reasonOf(err) != "QUOTA" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+func TestWorkerStreamsOfANamespaceAreBounded(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		ctx := r.bounded("acme", &ddqv1.Quotas{MaxStreams: proto.Int64(1)})
+		subscribe := func(ctx context.Context) (ddqv1.DelayQueueService_SubscribeClient, error) {
+			stream, err := r.queue.Subscribe(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "mail", Worker: "w"}}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = stream.Recv()
+			return stream, err
+		}
+		first, end := context.WithCancel(ctx)
+		if _, err := subscribe(first); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := subscribe(ctx); reasonOf(err) != "QUOTA" {
+			t.Errorf("the second: %v", err)
+		}
+		if _, err := r.queue.Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "mail"}); err != nil {
+			t.Errorf("a poll: %v", err)
+		}
+		end()
+		time.Sleep(time.Second)
+		stream, err := subscribe(ctx)
+		if err != nil {
+			t.Fatalf("after the end of the first: %v", err)
+		}
+		_ = stream.CloseSend()
 	})
 }

@@ -44,9 +44,16 @@ func TestNamespaceCommands(t *testing.T) {
 	if with.code != exitFailed || !strings.Contains(with.err, "NO_NAMESPACE") {
 		t.Errorf("DDQ_NAMESPACE: %d, %s%s", with.code, with.out, with.err)
 	}
-	run(exitOK, as("namespace", "set", "acme", "--max-pending", "0", "--enqueue-per-second", "500")...)
-	if got := run(exitOK, as("namespace", "get", "acme")...); !strings.Contains(got.out, "500 enqueued/s") || strings.Contains(got.out, "pending") {
-		t.Error(got.out)
+	run(exitOK, as("namespace", "set", "acme", "--max-pending", "0", "--enqueue-per-second", "500",
+		"--bytes-per-second", "100000", "--max-topics", "1", "--max-schedules", "20", "--max-streams", "30")...)
+	got := run(exitOK, as("namespace", "get", "acme")...)
+	for _, want := range []string{"500 enqueued/s", "100000 bytes/s", "1 topics", "20 schedules", "30 worker streams"} {
+		if !strings.Contains(got.out, want) || strings.Contains(got.out, "pending") {
+			t.Errorf("%s, want %s", got.out, want)
+		}
+	}
+	if got := run(exitFailed, as("topic", "create", "more", "--namespace", "acme")...); !strings.Contains(got.err, "QUOTA") {
+		t.Error(got.err)
 	}
 	if got := run(exitFailed, as("namespace", "delete", "acme")...); !strings.Contains(got.err, "NAMESPACE_NOT_EMPTY") {
 		t.Error(got.err)

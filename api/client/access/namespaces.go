@@ -24,6 +24,10 @@ type Quotas struct {
 	EnqueueBurst     int64   `json:"enqueue_burst,omitempty"`      // tasks at once, after a rest; 0: as many as in a second
 	MaxPending       int64   `json:"max_pending,omitempty"`        // tasks that wait or are ready
 	MaxPayloadBytes  int64   `json:"max_payload_bytes,omitempty"`  // of one task
+	BytesPerSecond   int64   `json:"bytes_per_second,omitempty"`   // of payloads that are enqueued, and as many at once, after a rest
+	MaxTopics        int64   `json:"max_topics,omitempty"`
+	MaxSchedules     int64   `json:"max_schedules,omitempty"` // in all topics
+	MaxStreams       int64   `json:"max_streams,omitempty"`   // of workers, that are open
 }
 
 // QuotaChange changes the quotas that are not nil; 0 takes one away.
@@ -32,12 +36,17 @@ type QuotaChange struct {
 	EnqueueBurst     *int64
 	MaxPending       *int64
 	MaxPayloadBytes  *int64
+	BytesPerSecond   *int64
+	MaxTopics        *int64
+	MaxSchedules     *int64
+	MaxStreams       *int64
 }
 
 func (c *QuotaChange) to() *ddqv1.Quotas {
 	return &ddqv1.Quotas{
 		EnqueuePerSecond: c.EnqueuePerSecond, EnqueueBurst: c.EnqueueBurst, MaxPending: c.MaxPending,
-		MaxPayloadBytes: c.MaxPayloadBytes,
+		MaxPayloadBytes: c.MaxPayloadBytes, BytesPerSecond: c.BytesPerSecond,
+		MaxTopics: c.MaxTopics, MaxSchedules: c.MaxSchedules, MaxStreams: c.MaxStreams,
 	}
 }
 
@@ -89,7 +98,8 @@ func namespaceOf(n *ddqv1.Namespace) Namespace {
 		Name: n.GetName(), Created: wire.Time(n.GetCreateTime()), CreatedBy: n.GetCreatedBy(),
 		Quotas: Quotas{
 			EnqueuePerSecond: q.GetEnqueuePerSecond(), EnqueueBurst: q.GetEnqueueBurst(), MaxPending: q.GetMaxPending(),
-			MaxPayloadBytes: q.GetMaxPayloadBytes(),
+			MaxPayloadBytes: q.GetMaxPayloadBytes(), BytesPerSecond: q.GetBytesPerSecond(),
+			MaxTopics: q.GetMaxTopics(), MaxSchedules: q.GetMaxSchedules(), MaxStreams: q.GetMaxStreams(),
 		},
 	}
 }

@@ -26,6 +26,8 @@ func NamespaceCommand(parent *session.Session) *cobra.Command {
 type quotaFlags struct {
 	rate                         float64
 	burst, pending, payloadBytes int64
+	bytes                        int64
+	topics, schedules, streams   int64
 }
 
 func (q *quotaFlags) add(fs *pflag.FlagSet) {
@@ -33,6 +35,10 @@ func (q *quotaFlags) add(fs *pflag.FlagSet) {
 	fs.Int64Var(&q.burst, "enqueue-burst", 0, "how many of them at once, after a rest (0: as many as in a second)")
 	fs.Int64Var(&q.pending, "max-pending", 0, "how many tasks may wait or be ready, in all topics (0: no bound)")
 	fs.Int64Var(&q.payloadBytes, "max-payload-bytes", 0, "how many bytes the payload of a task may have (0: as its topic says)")
+	fs.Int64Var(&q.bytes, "bytes-per-second", 0, "how many bytes of payloads may be enqueued in a second, and at once after a rest (0: no bound)")
+	fs.Int64Var(&q.topics, "max-topics", 0, "how many topics there may be (0: no bound)")
+	fs.Int64Var(&q.schedules, "max-schedules", 0, "how many schedules there may be, in all topics (0: no bound)")
+	fs.Int64Var(&q.streams, "max-streams", 0, "how many streams of workers may be open, at all nodes (0: no bound)")
 }
 
 // change has the quotas whose flags are given.
@@ -46,7 +52,8 @@ func (q *quotaFlags) change(fs *pflag.FlagSet) (c access.QuotaChange) {
 		from *int64
 	}{
 		{"enqueue-burst", &c.EnqueueBurst, &q.burst}, {"max-pending", &c.MaxPending, &q.pending},
-		{"max-payload-bytes", &c.MaxPayloadBytes, &q.payloadBytes},
+		{"max-payload-bytes", &c.MaxPayloadBytes, &q.payloadBytes}, {"bytes-per-second", &c.BytesPerSecond, &q.bytes},
+		{"max-topics", &c.MaxTopics, &q.topics}, {"max-schedules", &c.MaxSchedules, &q.schedules}, {"max-streams", &c.MaxStreams, &q.streams},
 	} {
 		if fs.Changed(f.name) {
 			*f.to = f.from
@@ -150,6 +157,7 @@ func quotasText(q *access.Quotas) string {
 		what string
 	}{
 		{q.EnqueueBurst, "at once"}, {q.MaxPending, "pending"}, {q.MaxPayloadBytes, "bytes a payload"},
+		{q.BytesPerSecond, "bytes/s"}, {q.MaxTopics, "topics"}, {q.MaxSchedules, "schedules"}, {q.MaxStreams, "worker streams"},
 	} {
 		if f.n != 0 {
 			all = append(all, fmt.Sprintf("%d %s", f.n, f.what))
