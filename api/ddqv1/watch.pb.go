@@ -170,7 +170,10 @@ type WatchTasksRequest struct {
 	Kinds []ChangeKind `protobuf:"varint,5,rep,packed,name=kinds,proto3,enum=ddq.v1.ChangeKind" json:"kinds,omitempty"`
 	// Only changes of tasks with all of these, which the topic has to index: see
 	// TopicPolicy.indexed_attributes. What changed before it did is not found by them.
-	Attributes    []*Attribute `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty"`
+	Attributes []*Attribute `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty"`
+	// Without a cursor, and not from the oldest: begin with the last changes that are kept, this many of
+	// each shard at most. 0 to 1,000.
+	Last          int32 `protobuf:"varint,7,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -245,6 +248,13 @@ func (x *WatchTasksRequest) GetAttributes() []*Attribute {
 		return x.Attributes
 	}
 	return nil
+}
+
+func (x *WatchTasksRequest) GetLast() int32 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
 }
 
 type WatchTasksResponse struct {
@@ -457,7 +467,7 @@ var File_ddq_v1_watch_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_watch_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/watch.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xd7\x01\n" +
+	"\x12ddq/v1/watch.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xeb\x01\n" +
 	"\x11WatchTasksRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\fR\x06cursor\x12%\n" +
@@ -466,7 +476,8 @@ const file_ddq_v1_watch_proto_rawDesc = "" +
 	"\x05kinds\x18\x05 \x03(\x0e2\x12.ddq.v1.ChangeKindR\x05kinds\x121\n" +
 	"\n" +
 	"attributes\x18\x06 \x03(\v2\x11.ddq.v1.AttributeR\n" +
-	"attributes\"Z\n" +
+	"attributes\x12\x12\n" +
+	"\x04last\x18\a \x01(\x05R\x04last\"Z\n" +
 	"\x12WatchTasksResponse\x12,\n" +
 	"\achanges\x18\x01 \x03(\v2\x12.ddq.v1.TaskChangeR\achanges\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xbe\x03\n" +

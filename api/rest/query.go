@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +52,19 @@ func (q query) span(name string) (ms int64, p *problem) {
 		return 0, refuse(http.StatusBadRequest, "OUT_OF_RANGE_FIELD", name, "must not be negative")
 	}
 	return ceil(d, time.Millisecond), nil
+}
+
+// number is a parameter that is a whole number; 0 when it is not given.
+func (q query) number(name string) (int32, *problem) {
+	text, p := q.take(name)
+	if text == "" || p != nil {
+		return 0, p
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, malformed(name, "is a whole number")
+	}
+	return int32(n), nil
 }
 
 // flag is a parameter that is 1 or 0.

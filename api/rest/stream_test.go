@@ -305,6 +305,30 @@ func TestWatchGoesOnBehindEachChange(t *testing.T) {
 	}
 }
 
+// TestWatchBeginsWithTheLastChanges, and a browser that comes back to that address goes on where it was.
+func TestWatchBeginsWithTheLastChanges(t *testing.T) {
+	r := newRig(t, Config{})
+	r.watchedTopic("a", "b", "c")
+	if id, _ := r.watch("last=1000").change(); id == "" {
+		t.Error("nothing is told")
+	}
+	_, cursor := r.watch("from=oldest").change()
+	for _, begun := range []string{"from=oldest", "last=1000"} {
+		seen := map[string]bool{}
+		next := r.watch(begun, "Last-Event-ID: "+cursor)
+		for range 2 {
+			id, _ := next.change()
+			seen[id] = true
+		}
+		if len(seen) != 2 {
+			t.Errorf("%s: behind the first change %v", begun, seen)
+		}
+	}
+	for _, wrong := range []string{"last=x", "last=1001", "last=-1", "last=5&from=oldest", "last=5&cursor=" + cursor} {
+		r.do("GET", "/v1/topics/t:watch?"+wrong, "").want(400)
+	}
+}
+
 func TestWatchInLines(t *testing.T) {
 	r := newRig(t, Config{})
 	r.watchedTopic("a", "b")

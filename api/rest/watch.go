@@ -131,6 +131,12 @@ func watchOf(r *http.Request) (*ddqv1.WatchTasksRequest, *problem) {
 		ask.Kinds = append(ask.Kinds, ddqv1.ChangeKind(value))
 	}
 	q.Del("kinds")
+	if ask.Last, p = q.number("last"); p != nil {
+		return nil, p
+	}
+	if r.Header.Get("Last-Event-ID") != "" { // a browser comes back to the address that it began with
+		ask.From, ask.Last = ddqv1.WatchFrom_WATCH_FROM_UNSPECIFIED, 0
+	}
 	return ask, q.none()
 }
 

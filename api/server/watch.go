@@ -54,7 +54,7 @@ func (q *queue) WatchTasks(r *ddqv1.WatchTasksRequest, stream grpc.ServerStreami
 }
 
 func watchOptions(r *ddqv1.WatchTasksRequest) (o watches.Options, e *problem.Error) {
-	o = watches.Options{Topic: r.Topic, Filter: watches.Filter{IDs: r.Ids}}
+	o = watches.Options{Topic: r.Topic, Last: int(r.Last), Filter: watches.Filter{IDs: r.Ids}}
 	if len(r.Cursor) > 0 {
 		o.Cursor = r.Cursor
 	}

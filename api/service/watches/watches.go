@@ -13,8 +13,12 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// maxIDs bounds the ids that a watch may ask for.
-const maxIDs = 100
+const (
+	// maxIDs bounds the ids that a watch may ask for.
+	maxIDs = 100
+	// maxLast bounds how many changes of a shard a watch may begin with.
+	maxLast = 1000
+)
 
 // Filter says which changes of a topic are meant: those that everything which is
 // set matches.
@@ -30,6 +34,7 @@ type Options struct {
 	Topic  string
 	Cursor []byte // behind what was seen before; nil: see Oldest
 	Oldest bool   // without a cursor: begin with the oldest change that is kept, not with the next one
+	Last   int    // without either: begin with the last changes that are kept, this many of each shard at most
 	Filter Filter
 }
 
@@ -90,6 +95,12 @@ func (o *Options) check(l Limits) *problem.Error {
 	if o.Cursor != nil && o.Oldest {
 		return problem.BadField("from", "BAD_CURSOR", "from and cursor exclude each other")
 	}
+	if o.Last < 0 || o.Last > maxLast {
+		return problem.BadField("last", "OUT_OF_RANGE_FIELD", "last must be 0 to %d", maxLast)
+	}
+	if o.Last > 0 && (o.Cursor != nil || o.Oldest) {
+		return problem.BadField("last", "BAD_CURSOR", "last is for a watch without a cursor, which does not begin with the oldest change")
+	}
 	if len(o.Filter.IDs) > maxIDs {
 		return problem.BadField("ids", "BATCH_SIZE", "%d ids; at most %d are allowed", len(o.Filter.IDs), maxIDs)
 	}
@@ -125,7 +136,7 @@ func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *Options) (posi
 	reads := make([]store.LogRead, len(shards))
 	for i, shard := range shards {
 		reads[i] = store.LogRead{Shard: shard, After: at[shard.N]}
-		if o.Oldest {
+		if o.Oldest || o.Last > 0 {
 			reads[i].After = store.FromOldest
 		}
 	}
@@ -140,6 +151,8 @@ func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *Options) (posi
 			return nil, errCursorExpired()
 		case o.Cursor == nil && o.Oldest:
 			at[n] = page.Next
+		case o.Cursor == nil && o.Last > 0:
+			at[n] = max(page.Next, page.Last-int64(o.Last))
 		case o.Cursor == nil:
 			at[n] = page.Last
 		}

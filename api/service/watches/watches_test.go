@@ -132,6 +132,28 @@ func TestWatchTellsWhatHappens(t *testing.T) {
 	})
 }
 
+func TestWatchBeginsWithTheLastChanges(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		watched(t, s, "mail", 1, 0)
+		for _, id := range []string{"a", "b", "c"} {
+			servicetest.EnqueueOne(t, s, servicetest.After("mail", id, time.Hour))
+		}
+		for last, want := range map[int][]string{0: nil, 1: {"enqueued c"}, 2: {"enqueued b", "enqueued c"}, 1000: {"enqueued a", "enqueued b", "enqueued c"}} {
+			w := beginWatch(t, s, watches.Options{Topic: "mail", Last: last})
+			if got, _ := watchFor(t, w); !slices.Equal(told(got), want) {
+				t.Errorf("the last %d: %v, want %v", last, told(got), want)
+			}
+			w.Close()
+		}
+		for _, o := range []watches.Options{{Last: -1}, {Last: 1001}, {Last: 1, Oldest: true}, {Last: 1, Cursor: []byte("x")}} {
+			o.Topic = "mail"
+			if _, err := s.Watches.Open(t.Context(), o); problem.FromStore(err).Field != "last" {
+				t.Errorf("%+v: %v", o, err)
+			}
+		}
+	})
+}
+
 func TestWatchGoesOnBehindEachChange(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		watched(t, s, "mail", 4, 0)
