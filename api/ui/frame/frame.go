@@ -41,6 +41,7 @@ type Frame struct {
 	logins  Logins
 	refused *attempts
 	mux     *http.ServeMux
+	packed  http.Handler     // mux, whose answers are compressed
 	pages   map[string]Maker // by their paths under Prefix
 	lives   *lives
 	log     *slog.Logger
@@ -56,6 +57,7 @@ func New(conn grpc.ClientConnInterface, logins Logins, log *slog.Logger, section
 		f.open(s)
 	}
 	f.own()
+	f.packed = pack(f.mux)
 	return f
 }
 
@@ -75,7 +77,7 @@ func (f *Frame) own() {
 func (f *Frame) Close() { f.lives.close() }
 
 // ServeHTTP answers a request under Prefix.
-func (f *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
+func (f *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.packed.ServeHTTP(w, r) }
 
 // View is a page before it is text.
 type View struct {
