@@ -42,7 +42,7 @@ func header(v *View) g.Node {
 		nav = append(nav, h.A(h.Href(Prefix+m.path), g.If(v.Page == m.page, h.Aria("current", "page")), g.If(m.keys != "", Key(m.keys)), g.Text(m.name)))
 	}
 	if v.Who.LoggedIn {
-		nav = append(nav, Post("logout", Quiet(Cut(v.Who.Name)), g.Text(" "), Button("Log out", h.Class("plain"))))
+		nav = append(nav, Post("logout", Quiet(v.Who.known()), g.Text(" "), Button("Log out", h.Class("plain"))))
 	}
 	return h.Header(h.Nav(nav), g.If(v.Notice != "", h.P(h.Class("notice"), h.Role("status"), g.Text(v.Notice))))
 }

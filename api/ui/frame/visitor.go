@@ -15,7 +15,7 @@ type Visitor struct {
 	Name      string
 	Kind      string
 	LoggedIn  bool
-	namespace string
+	Namespace string // whose topics they see
 	grants    auth.Grants
 }
 
@@ -36,21 +36,29 @@ func Who(ctx context.Context) *Visitor {
 
 // On is what the visitor may do to a topic.
 func (v *Visitor) On(topic string) May {
-	allow := func(verb auth.Verbs) bool { return v.grants.Allow(verb, v.namespace, topic) }
+	allow := func(verb auth.Verbs) bool { return v.grants.Allow(verb, v.Namespace, topic) }
 	return May{allow(auth.Enqueue), allow(auth.Operate), allow(auth.Admin)}
 }
 
 // rights are what the visitor may see and do, as text: who has the same sees the same.
-func (v *Visitor) rights() string { return fmt.Sprint(v.namespace, v.grants) }
+func (v *Visitor) rights() string { return fmt.Sprint(v.Namespace, v.grants) }
+
+// known is who they are, and whose topics they see where these are not those of everybody.
+func (v *Visitor) known() string {
+	if v.Namespace == "" || v.Namespace == auth.DefaultNamespace {
+		return Cut(v.Name)
+	}
+	return Cut(v.Name) + " in namespace " + Cut(v.Namespace)
+}
 
 // Fleet reports whether the visitor may move what nodes own.
 func (v *Visitor) Fleet() bool { return v.grants.AllowFleet(auth.Admin) }
 
 // Tokens reports whether the visitor may make tokens.
-func (v *Visitor) Tokens() bool { return v.grants.AllowSome(auth.Admin, v.namespace) }
+func (v *Visitor) Tokens() bool { return v.grants.AllowSome(auth.Admin, v.Namespace) }
 
 // Topics reports whether the visitor may make topics of some names.
-func (v *Visitor) Topics() bool { return v.grants.AllowSome(auth.Operate, v.namespace) }
+func (v *Visitor) Topics() bool { return v.grants.AllowSome(auth.Operate, v.Namespace) }
 
 // within finds out who makes a request, and sends those away who have to log in.
 func (f *Frame) within(next http.HandlerFunc) http.Handler {
@@ -73,7 +81,7 @@ func (f *Frame) within(next http.HandlerFunc) http.Handler {
 }
 
 func newVisitor(me *ddqv1.WhoAmIResponse) *Visitor {
-	v := &Visitor{Name: me.GetName(), Kind: me.GetKind(), LoggedIn: me.GetAuthentication(), namespace: me.GetNamespace()}
+	v := &Visitor{Name: me.GetName(), Kind: me.GetKind(), LoggedIn: me.GetAuthentication(), Namespace: me.GetNamespace()}
 	for _, g := range me.GetGrants() {
 		grant := auth.Grant{Namespace: g.GetNamespace(), Topics: auth.Pattern(g.GetTopics())}
 		for _, name := range g.GetVerbs() {

@@ -21,6 +21,8 @@ type settingsPage struct {
 	Now    time.Time
 	Tokens []*ddqv1.Token
 	May    bool // make tokens
+
+	Namespaces []*ddqv1.Namespace // for who may change them
 }
 
 func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error) {
@@ -40,6 +42,13 @@ func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error
 		}
 		p.Tokens = list.GetTokens()
 	}
+	if frame.Who(ctx).Fleet() {
+		list, err := s.access.ListNamespaces(ctx, &ddqv1.ListNamespacesRequest{})
+		if err != nil {
+			return frame.View{}, err
+		}
+		p.Namespaces = list.GetNamespaces()
+	}
 	return frame.View{Title: "Settings", Page: "settings", Body: p.body()}, nil
 }
 
@@ -48,6 +57,7 @@ func (p *settingsPage) body() g.Node {
 		h.H2(g.Text("You")), p.you(),
 		h.H2(g.Text("This browser")), browser(),
 		h.H2(g.Text("Server")), p.server(),
+		g.If(len(p.Namespaces) > 0, g.Group{h.H2(g.Text("Namespaces")), p.namespaces()}),
 		g.If(p.May, g.Group{h.H2(g.Text("Tokens")), p.tokens(), create()}),
 	}
 }
@@ -55,6 +65,7 @@ func (p *settingsPage) body() g.Node {
 func (p *settingsPage) you() g.Node {
 	facts := g.Group{
 		frame.Fact("name", g.Text(frame.Cut(p.Me.GetName())+" "), frame.Quiet(p.Me.GetKind())),
+		frame.FactIf("namespace", p.Me.GetNamespace()),
 		frame.Fact("may", g.Text(grantsText(p.Me.GetGrants()))),
 		frame.Fact("in a second", g.Text(boundsText(p.Me))),
 	}

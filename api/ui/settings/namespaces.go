@@ -1,0 +1,48 @@
+package settings
+
+import (
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+// namespaces are those of the fleet, and what each may have and do.
+func (p *settingsPage) namespaces() g.Node {
+	heads := g.Group{frame.Heads("name"), frame.NumberHeads("enqueued a second", "at once", "tasks that wait", "bytes of a payload"), frame.Heads("made")}
+	return g.Group{
+		frame.Table("Namespaces", "Namespaces, with their quotas over all nodes", heads, g.Map(p.Namespaces, p.namespace)),
+		h.P(h.Class("quiet"), g.Text("A token sees the topics of one namespace only. They are made and changed with "), h.Code(g.Text("ddq namespace")), g.Text(".")),
+	}
+}
+
+func (p *settingsPage) namespace(n *ddqv1.Namespace) g.Node {
+	q := n.GetQuotas()
+	made := g.Group{g.Text("always there")}
+	if at := n.GetCreateTime(); at != nil {
+		made = g.Group{g.Text(frame.AwayText(at, p.Now) + " "), frame.Quiet("by " + frame.Cut(n.GetCreatedBy()))}
+	}
+	return h.Tr(
+		frame.RowHead(g.Text(frame.Cut(n.GetName()))),
+		frame.Amounts(rateText(q.GetEnqueuePerSecond()), quotaText(q.GetEnqueueBurst()), quotaText(q.GetMaxPending()), quotaText(q.GetMaxPayloadBytes())),
+		h.Td(made),
+	)
+}
+
+func rateText(perSecond float64) string {
+	if perSecond == 0 {
+		return quotaText(0)
+	}
+	return strconv.FormatFloat(perSecond, 'f', -1, 64)
+}
+
+// quotaText is a quota; 0 is none.
+func quotaText(n int64) string {
+	if n == 0 {
+		return "no bound"
+	}
+	return frame.CountText(n)
+}
