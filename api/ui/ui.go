@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/ui/fleet"
 	"github.com/ddq-io/ddq/api/ui/frame"
+	"github.com/ddq-io/ddq/api/ui/operations"
 	"github.com/ddq-io/ddq/api/ui/schedules"
 	"github.com/ddq-io/ddq/api/ui/settings"
 	"github.com/ddq-io/ddq/api/ui/tasks"
@@ -21,5 +22,5 @@ const Prefix = frame.Prefix
 // at under an address that has tasks.TraceID in it; empty: pages name them only.
 func New(conn grpc.ClientConnInterface, logins frame.Logins, traces string, log *slog.Logger) *frame.Frame {
 	return frame.New(conn, logins, log,
-		topics.New(conn), tasks.New(conn, traces), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
+		topics.New(conn), tasks.New(conn, traces), operations.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
 }

@@ -51,6 +51,9 @@ var notices = map[string]string{
 	"triggered":   "A run was asked for.",
 	"retried":     "The steps that failed are made once more.",
 	"skipped":     "The step is over.",
+	"started":     "The operation was started. It goes on without this page.",
+	"stopping":    "It is told to stop. What it has changed stays changed.",
+	"over":        "It was over before.",
 	"revoked":     "The token does not count any more.",
 	"first":       "This list has no such page. This is its first one.",
 }

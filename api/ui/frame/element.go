@@ -54,12 +54,15 @@ func dateTime(t *timestamppb.Timestamp) g.Node {
 // of them a blank between two.
 func Key(keys string) g.Node { return h.Data("key", keys) }
 
-// OfTopic leads to a topic, its tasks and its dead letters, from a page about something of it.
+// OfTopic leads to a topic and to what belongs to it, from a page about something of it.
 func OfTopic(topic string) g.Node {
 	to := func(text, page, field, key string) g.Node {
 		return h.A(h.Href(Link(page, field, topic)), Key(key), g.Text(text))
 	}
-	return g.Group{to("Topic "+Cut(topic), "topic", "name", "gt"), g.Text(" · "), to("its tasks", "tasks", "topic", "gk"), g.Text(" · "), to("its dead letters", "dead", "topic", "gd")}
+	return g.Group{
+		to("Topic "+Cut(topic), "topic", "name", "gt"), g.Text(" · "), to("its tasks", "tasks", "topic", "gk"), g.Text(" · "), to("its dead letters", "dead", "topic", "gd"),
+		g.Text(" · "), to("its changes", "changes", "topic", "gl"), g.Text(" · "), to("its operations", "operations", "topic", "gb"),
+	}
 }
 
 // Verbatim is text as it is, of a name. Its box is scrolled when the text is long, by keyboard, too.

@@ -44,12 +44,12 @@ func TextArea(name, rows, text string) g.Node {
 }
 
 // Choice is a field with the names of states, of which one is chosen; other is what is shown for none.
-func Choice[S fmt.Stringer](label, name, other string, states []S, chosen string) g.Node {
+func Choice[S fmt.Stringer](wrong Mistakes, label, name, other string, states []S, chosen string) g.Node {
 	options := g.Map(states, func(s S) g.Node {
 		text := StateText(s)
 		return h.Option(g.If(text == chosen, h.Selected()), g.Text(text))
 	})
-	return h.Label(g.Text(label+" "), h.Select(h.Name(name), h.Option(h.Value(""), g.Text(other)), options))
+	return h.Label(g.Text(label+" "), h.Select(h.Name(name), wrong.mark(name), h.Option(h.Value(""), g.Text(other)), options), wrong.text(name))
 }
 
 // Button sends the form that it is in.

@@ -8,10 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -44,6 +42,7 @@ type Frame struct {
 	packed  http.Handler     // mux, whose answers are compressed
 	pages   map[string]Maker // by their paths under Prefix
 	lives   *lives
+	closers []func() // of sections
 	log     *slog.Logger
 }
 
@@ -74,7 +73,12 @@ func (f *Frame) own() {
 }
 
 // Close ends what keeps pages up to date: no server can shut down before.
-func (f *Frame) Close() { f.lives.close() }
+func (f *Frame) Close() {
+	f.lives.close()
+	for _, c := range f.closers {
+		c()
+	}
+}
 
 // ServeHTTP answers a request under Prefix.
 func (f *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.packed.ServeHTTP(w, r) }
@@ -109,16 +113,13 @@ func (f *Frame) page(make Maker) http.Handler {
 		if v.Live {
 			v.stream = streamOf(r.URL)
 		}
-		f.write(w, r, http.StatusOK, &v)
+		f.write(w, r, cmp.Or(v.Code, http.StatusOK), &v)
 	})
 }
 
 // badCursor reports whether a list has no page of this token: it is of another list, or none.
 func badCursor(err error) bool {
-	return slices.ContainsFunc(status.Convert(err).Details(), func(d any) bool {
-		info, ok := d.(*errdetails.ErrorInfo)
-		return ok && info.GetReason() == "BAD_CURSOR"
-	})
+	return Reason(err) == "BAD_CURSOR"
 }
 
 // firstPage is the address of the first page of a list, with the notice that this is not what was asked for.

@@ -17,6 +17,7 @@ type Section struct {
 	Pages   map[string]Maker  // which a link leads to
 	Actions map[string]Action // of forms that lead to another page
 	Answers map[string]Maker  // of forms that are answered with a page, which is shown once
+	Close   func()            // ends what the section has begun; nil: there is nothing
 }
 
 // Maker makes a page; the query, or the form, says of what.
@@ -33,6 +34,9 @@ func (f *Frame) open(s Section) {
 	}
 	for path, do := range s.Actions {
 		f.mux.Handle("POST "+Prefix+path, f.act(do))
+	}
+	if s.Close != nil {
+		f.closers = append(f.closers, s.Close)
 	}
 }
 

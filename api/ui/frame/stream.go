@@ -53,7 +53,7 @@ func (f *Frame) live(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such page", http.StatusNotFound)
 		return
 	}
-	at := watched{path + "?" + query.Encode(), Who(r.Context()).rights()}
+	at := watched{path + "?" + query.Encode(), Who(r.Context()).Rights()}
 	page := f.lives.join(at)
 	if page == nil {
 		http.Error(w, "too many pages are looked at", http.StatusServiceUnavailable)
@@ -112,7 +112,7 @@ func (f *Frame) still(r *http.Request, at watched) (context.Context, error) {
 		return nil, err
 	}
 	v := newVisitor(me)
-	if v.rights() != at.rights {
+	if v.Rights() != at.rights {
 		return nil, status.Error(codes.PermissionDenied, "the visitor may do other things than before")
 	}
 	return context.WithValue(ctx, visitorKey{}, v), nil

@@ -40,8 +40,8 @@ func (v *Visitor) On(topic string) May {
 	return May{allow(auth.Enqueue), allow(auth.Operate), allow(auth.Admin)}
 }
 
-// rights are what the visitor may see and do, as text: who has the same sees the same.
-func (v *Visitor) rights() string { return fmt.Sprint(v.Namespace, v.grants) }
+// Rights are what the visitor may see and do, as text: who has the same sees the same.
+func (v *Visitor) Rights() string { return fmt.Sprint(v.Namespace, v.grants) }
 
 // known is who they are, and whose topics they see where these are not those of everybody.
 func (v *Visitor) known() string {

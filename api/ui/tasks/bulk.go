@@ -81,11 +81,18 @@ func (s *section) agreed(ctx context.Context, form url.Values) error {
 	if err != nil {
 		return err
 	}
-	if b.count*100 <= told*(100+grownBy) {
+	if b.refused = grown(told, b.count); b.refused == "" {
 		return nil
 	}
-	b.refused = fmt.Sprintf("Nothing was done: the filter matched %s when they were counted.", frame.CountText(told))
 	return &frame.Question{View: b.view()}
+}
+
+// grown says that a filter matches by far more than the visitor was told; empty: it does not.
+func grown(told, now int64) string {
+	if now*100 <= told*(100+grownBy) {
+		return ""
+	}
+	return fmt.Sprintf("Nothing was done: the filter matched %s when they were counted.", frame.CountText(told))
 }
 
 func (b *bulk) view() frame.View {
@@ -107,20 +114,29 @@ func (b *bulk) body() g.Node {
 }
 
 // text says how many there are.
-func (b *bulk) text() string {
+func (b *bulk) text() string { return matchedText(b.count, b.more, "dead letter", "dead letters") }
+
+// matchedText says how many of something are matched.
+func matchedText(count int64, more bool, one, several string) string {
 	switch {
-	case b.more:
-		return "More than " + frame.CountText(b.count) + " dead letters are matched."
-	case b.count == 1:
-		return "One dead letter is matched."
+	case more:
+		return "More than " + frame.CountText(count) + " " + several + " are matched."
+	case count == 1:
+		return "One " + one + " is matched."
 	}
-	return frame.CountText(b.count) + " dead letters are matched."
+	return frame.CountText(count) + " " + several + " are matched."
+}
+
+// rateField is how many tasks an operation changes in a second.
+func rateField() g.Node {
+	return frame.Input("A second, at most", h.Name("rate"), h.Type("number"), h.Min("1"), h.Max("100000"))
 }
 
 func (b *bulk) forms() g.Node {
 	which := g.Group{frame.Hidden(b.pairs()...), frame.Hidden("which", "all", "count", fmt.Sprint(b.count))}
 	return g.Group{
-		frame.Post("dead/requeue", which, frame.Button("Requeue all of them")),
-		frame.Post("dead/delete", h.Class("column"), which, frame.Sure("To delete all of them, type the name of the topic"), frame.Danger("Delete all of them")),
+		frame.Post("dead/requeue", h.Class("column"), which, rateField(), frame.Button("Requeue all of them")),
+		frame.Post("dead/delete", h.Class("column"), which, rateField(), frame.Sure("To delete all of them, type the name of the topic"), frame.Danger("Delete all of them")),
+		h.P(h.Class("quiet"), g.Text("With a number a second, "), frame.Anchor("an operation", "operations", "topic", b.topic), g.Text(" does it, which goes on without this page.")),
 	}
 }

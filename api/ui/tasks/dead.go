@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"net/url"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -25,21 +24,29 @@ var reasons = []ddqv1.DeadReason{
 // deadPage is a page of a topic's dead letters.
 type deadPage struct {
 	Topic, Reason, Error string // as they were asked for
+	Wrong                frame.Mistakes
 	Now                  time.Time
 	Tasks                []*ddqv1.Task
 	Next                 string
 	May                  frame.May
 }
 
-// deadFilter reads which dead letters are meant.
-func deadFilter(query url.Values) (*ddqv1.DeadLetterFilter, error) {
+// deadFields are those of the form, by what the server says is wrong.
+var deadFields = map[string]string{"filter.reason": "reason", "filter.error_contains": "error"}
+
+// readDead reads which dead letters are meant.
+func readDead(query url.Values, wrong frame.Mistakes) *ddqv1.DeadLetterFilter {
 	filter := &ddqv1.DeadLetterFilter{ErrorContains: query.Get("error")}
-	if name := query.Get("reason"); name != "" {
-		i := slices.IndexFunc(reasons, func(r ddqv1.DeadReason) bool { return frame.StateText(r) == name })
-		if i < 0 {
-			return nil, status.Error(codes.InvalidArgument, "there is no reason "+frame.Cut(name))
-		}
-		filter.Reason = reasons[i]
+	filter.Reason, _ = frame.State(wrong, "reason", query.Get("reason"), reasons)
+	return filter
+}
+
+// deadFilter reads which dead letters a form is about.
+func deadFilter(form url.Values) (*ddqv1.DeadLetterFilter, error) {
+	wrong := frame.Mistakes{}
+	filter := readDead(form, wrong)
+	for _, text := range wrong {
+		return nil, status.Error(codes.InvalidArgument, "nothing was done: "+text)
 	}
 	return filter, nil
 }
@@ -49,30 +56,26 @@ func (s *section) dead(ctx context.Context, query url.Values) (frame.View, error
 	if err != nil {
 		return frame.View{}, err
 	}
-	filter, err := deadFilter(query)
-	if err != nil {
-		return frame.View{}, err
-	}
 	_, now, err := frame.Server(ctx, s.admin)
 	if err != nil {
 		return frame.View{}, err
 	}
-	list, err := s.admin.ListDeadLetters(ctx, &ddqv1.ListDeadLettersRequest{Topic: topic, Filter: filter, PageSize: frame.PageSize, PageToken: query.Get("page")})
-	if err != nil {
-		return frame.View{}, err
+	p := deadPage{Topic: topic, Reason: query.Get("reason"), Error: query.Get("error"), Wrong: frame.Mistakes{}, Now: now, May: frame.Who(ctx).On(topic)}
+	if filter := readDead(query, p.Wrong); len(p.Wrong) == 0 {
+		list, err := s.admin.ListDeadLetters(ctx, &ddqv1.ListDeadLettersRequest{Topic: topic, Filter: filter, PageSize: frame.PageSize, PageToken: query.Get("page")})
+		if err != nil && !p.Wrong.Take(err, deadFields) {
+			return frame.View{}, err
+		}
+		p.Tasks, p.Next = list.GetTasks(), list.GetNextPageToken()
 	}
-	p := deadPage{
-		Topic: topic, Reason: query.Get("reason"), Error: query.Get("error"), Now: now,
-		Tasks: list.GetTasks(), Next: list.GetNextPageToken(), May: frame.Who(ctx).On(topic),
-	}
-	return frame.View{Title: "Dead letters of " + frame.Cut(topic), Page: "overview", Body: p.body()}, nil
+	return frame.View{Title: "Dead letters of " + frame.Cut(topic), Page: "overview", Code: p.Wrong.Code(), Body: p.body()}, nil
 }
 
 func (p *deadPage) body() g.Node {
 	return g.Group{
 		h.P(frame.OfTopic(p.Topic)),
-		frame.Filter("dead", frame.Hidden("topic", p.Topic), frame.Choice("Reason", "reason", "any", reasons, p.Reason),
-			frame.Input("Error contains", h.Name("error"), h.Value(p.Error), h.MaxLength("256"), frame.AsTyped())),
+		frame.Filter("dead", frame.Hidden("topic", p.Topic), frame.Choice(p.Wrong, "Reason", "reason", "any", reasons, p.Reason),
+			p.Wrong.Input("Error contains", "error", h.Value(p.Error), h.MaxLength("256"), frame.AsTyped())),
 		p.list(),
 	}
 }
@@ -84,6 +87,9 @@ func (p *deadPage) pairs() []string {
 
 // list is a form with the tasks, some of which may be ticked, and below it one for all of them.
 func (p *deadPage) list() g.Node {
+	if len(p.Wrong) > 0 {
+		return nil
+	}
 	if len(p.Tasks) == 0 {
 		return frame.None(p.Next, "dead", p.pairs()...)
 	}
@@ -145,6 +151,10 @@ func (s *section) requeueDead(ctx context.Context, form url.Values) (string, str
 		if err := s.agreed(ctx, form); err != nil {
 			return "", "", err
 		}
+		if form.Get("rate") != "" {
+			which := &ddqv1.OperationDeadLetters{Filter: filter}
+			return s.start(ctx, form, &ddqv1.StartOperationRequest{Topic: topic, Action: &ddqv1.StartOperationRequest_RequeueDeadLetters{RequeueDeadLetters: which}})
+		}
 	}
 	_, err = s.admin.RequeueDeadLetters(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids, Filter: filter})
 	return deadPath(form), "requeued", err
@@ -161,6 +171,10 @@ func (s *section) deleteDead(ctx context.Context, form url.Values) (string, stri
 		}
 		if err := s.agreed(ctx, form); err != nil {
 			return "", "", err
+		}
+		if form.Get("rate") != "" {
+			which := &ddqv1.OperationDeadLetters{Filter: filter}
+			return s.start(ctx, form, &ddqv1.StartOperationRequest{Topic: topic, Action: &ddqv1.StartOperationRequest_DeleteDeadLetters{DeleteDeadLetters: which}})
 		}
 	}
 	_, err = s.admin.DeleteDeadLetters(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Ids: ids, Filter: filter})

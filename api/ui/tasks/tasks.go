@@ -3,11 +3,8 @@ package tasks
 import (
 	"context"
 	"net/url"
-	"slices"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -21,64 +18,66 @@ var states = []ddqv1.TaskState{
 	ddqv1.TaskState_TASK_STATE_DONE, ddqv1.TaskState_TASK_STATE_DEAD, ddqv1.TaskState_TASK_STATE_EXPIRED,
 }
 
+// pendingStates are those of tasks that wait.
+var pendingStates = []ddqv1.TaskState{ddqv1.TaskState_TASK_STATE_SCHEDULED, ddqv1.TaskState_TASK_STATE_READY, ddqv1.TaskState_TASK_STATE_RETRYING}
+
 // tasksPage is a page of a topic's tasks.
 type tasksPage struct {
-	Topic, State, ID string // as they were asked for
-	Now              time.Time
-	Tasks            []*ddqv1.Task
-	Next             string
+	*filter
+	Now   time.Time
+	Tasks []*ddqv1.Task
+	Next  string
+	May   frame.May
 }
 
-// tasks lists those of a topic: all that are alive, or of a state, whose ids begin with a text.
+// tasks lists those of a topic: all that are alive, or that a filter matches.
 func (s *section) tasks(ctx context.Context, query url.Values) (frame.View, error) {
-	topic, err := frame.Required(query, "topic")
+	filter, err := readFilter(query)
 	if err != nil {
 		return frame.View{}, err
-	}
-	filter := &ddqv1.TaskFilter{IdPrefix: query.Get("id")}
-	if name := query.Get("state"); name != "" {
-		i := slices.IndexFunc(states, func(s ddqv1.TaskState) bool { return frame.StateText(s) == name })
-		if i < 0 {
-			return frame.View{}, status.Error(codes.InvalidArgument, "there is no state "+frame.Cut(name))
-		}
-		filter.States = states[i : i+1]
 	}
 	_, now, err := frame.Server(ctx, s.admin)
 	if err != nil {
 		return frame.View{}, err
 	}
-	list, err := s.queue.ListTasks(ctx, &ddqv1.ListTasksRequest{Topic: topic, Filter: filter, PageSize: frame.PageSize, PageToken: query.Get("page")})
-	if err != nil {
-		return frame.View{}, err
+	p := tasksPage{filter: filter, Now: now, May: frame.Who(ctx).On(filter.topic)}
+	if len(p.wrong) == 0 {
+		list, err := s.queue.ListTasks(ctx, &ddqv1.ListTasksRequest{Topic: p.topic, Filter: p.filter.tasks, PageSize: frame.PageSize, PageToken: query.Get("page")})
+		if err != nil && !p.take(err) {
+			return frame.View{}, err
+		}
+		p.Tasks, p.Next = list.GetTasks(), list.GetNextPageToken()
 	}
-	p := tasksPage{Topic: topic, State: query.Get("state"), ID: query.Get("id"), Now: now, Tasks: list.GetTasks(), Next: list.GetNextPageToken()}
-	return frame.View{Title: "Tasks of " + frame.Cut(topic), Page: "overview", Body: p.body()}, nil
+	return frame.View{Title: "Tasks of " + frame.Cut(p.topic), Page: "overview", Code: p.wrong.Code(), Body: p.body()}, nil
 }
 
 func (p *tasksPage) body() g.Node {
 	return g.Group{
-		frame.Filter("tasks", frame.Hidden("topic", p.Topic), frame.Choice("State", "state", "alive", states, p.State),
-			frame.Input("Id begins with", h.Name("id"), h.Value(p.ID), h.MaxLength("128"), frame.AsTyped())),
-		h.P(frame.OfTopic(p.Topic)),
+		p.form(),
+		h.P(frame.OfTopic(p.topic)),
 		p.table(),
+		g.If(p.May.Operate && len(p.wrong) == 0 && p.narrow() && p.pending(),
+			frame.Post("tasks/count", frame.Hidden(p.pairs()...), frame.Button("All that the filter matches, on every page", h.Class("plain")))),
 	}
 }
 
 func (p *tasksPage) table() g.Node {
-	pairs := []string{"topic", p.Topic, "state", p.State, "id", p.ID}
-	if len(p.Tasks) == 0 {
-		return frame.None(p.Next, "tasks", pairs...)
+	switch {
+	case len(p.wrong) > 0:
+		return nil
+	case len(p.Tasks) == 0:
+		return frame.None(p.Next, "tasks", p.pairs()...)
 	}
 	return g.Group{
 		frame.Table("Tasks", "Tasks; those that are pending in order of their due times within a shard",
 			g.Group{frame.Heads("id", "state", "due"), frame.NumberHeads("attempts"), frame.Heads("last error")}, g.Map(p.Tasks, p.row)),
-		frame.More(p.Next, "tasks", pairs...),
+		frame.More(p.Next, "tasks", p.pairs()...),
 	}
 }
 
 func (p *tasksPage) row(t *ddqv1.Task) g.Node {
 	return h.Tr(
-		frame.RowHead(frame.Anchor(frame.Cut(t.GetId()), "task", "topic", p.Topic, "id", t.GetId())),
+		frame.RowHead(frame.Anchor(frame.Cut(t.GetId()), "task", "topic", p.topic, "id", t.GetId())),
 		frame.Cells(frame.StateText(t.GetState())),
 		h.Td(frame.Time(t.GetExecuteTime(), p.Now)),
 		frame.Digits(t.GetRetryCount()),

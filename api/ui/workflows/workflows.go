@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -23,46 +20,50 @@ var workflowStates = []ddqv1.WorkflowState{
 	ddqv1.WorkflowState_WORKFLOW_STATE_FAILED, ddqv1.WorkflowState_WORKFLOW_STATE_CANCELLED,
 }
 
+// workflowFields are those of the form, by what the server says is wrong.
+var workflowFields = map[string]string{"topic": "topic", "state": "state"}
+
 // workflowsPage is a page of workflows, of one topic or of all.
 type workflowsPage struct {
 	Topic, State string // as they were asked for
 	Now          time.Time
+	Wrong        frame.Mistakes
 	Workflows    []*ddqv1.WorkflowStatus
 	Next         string
 }
 
 func (s *section) workflowList(ctx context.Context, query url.Values) (frame.View, error) {
-	r := &ddqv1.ListWorkflowsRequest{Topic: query.Get("topic"), PageSize: frame.PageSize, PageToken: query.Get("page")}
-	if name := query.Get("state"); name != "" {
-		i := slices.IndexFunc(workflowStates, func(s ddqv1.WorkflowState) bool { return frame.StateText(s) == name })
-		if i < 0 {
-			return frame.View{}, status.Error(codes.InvalidArgument, "there is no state "+frame.Cut(name))
-		}
-		r.State = workflowStates[i]
-	}
 	_, now, err := frame.Server(ctx, s.admin)
 	if err != nil {
 		return frame.View{}, err
 	}
-	list, err := s.workflows.ListWorkflows(ctx, r)
-	if err != nil {
-		return frame.View{}, err
+	p := workflowsPage{Topic: query.Get("topic"), State: query.Get("state"), Now: now, Wrong: frame.Mistakes{}}
+	r := &ddqv1.ListWorkflowsRequest{Topic: p.Topic, PageSize: frame.PageSize, PageToken: query.Get("page")}
+	r.State, _ = frame.State(p.Wrong, "state", p.State, workflowStates)
+	if len(p.Wrong) == 0 {
+		list, err := s.workflows.ListWorkflows(ctx, r)
+		if err != nil && !p.Wrong.Take(err, workflowFields) {
+			return frame.View{}, err
+		}
+		p.Workflows, p.Next = list.GetWorkflows(), list.GetNextPageToken()
 	}
-	p := workflowsPage{Topic: r.Topic, State: query.Get("state"), Now: now, Workflows: list.GetWorkflows(), Next: list.GetNextPageToken()}
-	return frame.View{Title: "Workflows", Page: "workflows", Live: true, Body: p.body()}, nil
+	return frame.View{Title: "Workflows", Page: "workflows", Code: p.Wrong.Code(), Live: len(p.Wrong) == 0, Body: p.body()}, nil
 }
 
 func (p *workflowsPage) body() g.Node {
 	return g.Group{
 		g.If(p.Topic != "", h.P(g.Text("Of "), frame.Anchor("topic "+frame.Cut(p.Topic), "topic", "name", p.Topic), g.Text("; "), frame.Anchor("all", "workflows"))),
-		frame.Filter("workflows", frame.Input("Topic", h.Name("topic"), h.Value(p.Topic), h.MaxLength("256"), frame.AsTyped()),
-			frame.Choice("State", "state", "any", workflowStates, p.State)),
+		frame.Filter("workflows", p.Wrong.Input("Topic", "topic", h.Value(p.Topic), h.MaxLength("256"), frame.AsTyped()),
+			frame.Choice(p.Wrong, "State", "state", "any", workflowStates, p.State)),
 		p.table(),
 	}
 }
 
 func (p *workflowsPage) table() g.Node {
 	pairs := []string{"topic", p.Topic, "state", p.State}
+	if len(p.Wrong) > 0 {
+		return nil
+	}
 	if len(p.Workflows) == 0 {
 		return frame.None(p.Next, "workflows", pairs...)
 	}

@@ -7,7 +7,7 @@ import { toggle } from "./times.js";
 const help = [
   ["?", "this help"], ["/", "search"], ["j  k  Enter", "next row, row before, open it"], ["x", "tick the row"], ["r", "to the button that retries"],
   ["e", "edit"], ["p", "to the button that pauses or resumes"], [".", "keep the page as it is, and go on"], ["L", "times here or in UTC"],
-  ["g o", "topics"], ["g t", "the topic"], ["g k", "its tasks"], ["g d", "its dead letters"], ["g s", "schedules"], ["g f", "workflows"], ["g w", "workers"],
+  ["g o", "topics"], ["g t", "the topic"], ["g k", "its tasks"], ["g d", "its dead letters"], ["g l", "its changes"], ["g b", "its operations"], ["g s", "schedules"], ["g f", "workflows"], ["g w", "workers"],
   ["g n", "nodes"], ["Esc", "close, or leave a field"],
 ];
 const waitForSecond = 1500;

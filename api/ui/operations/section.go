@@ -1,0 +1,26 @@
+package operations
+
+import (
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/frame"
+)
+
+// section finds what is on the pages, and does what their forms ask for.
+type section struct {
+	admin      ddqv1.AdminServiceClient
+	operations ddqv1.OperationServiceClient
+}
+
+// New returns the section, of the server at the other end of conn.
+func New(conn grpc.ClientConnInterface) frame.Section {
+	s := &section{admin: ddqv1.NewAdminServiceClient(conn), operations: ddqv1.NewOperationServiceClient(conn)}
+	return frame.Section{
+		Pages: map[string]frame.Maker{
+			"operations": s.list,
+			"operation":  s.operation,
+		},
+		Actions: map[string]frame.Action{"operation/stop": s.stop},
+	}
+}
