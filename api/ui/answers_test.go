@@ -47,6 +47,32 @@ func (w whatever) Invoke(_ context.Context, method string, _, response any, _ ..
 	return nil
 }
 
+// NewStream answers with three messages, and no more.
+func (w whatever) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+	return &endless{ctx: ctx, seed: w.seed, left: 3}, nil
+}
+
+// endless is a stream of whatever.
+type endless struct {
+	grpc.ClientStream
+	ctx  context.Context
+	seed uint64
+	left int
+}
+
+func (*endless) SendMsg(any) error { return nil }
+func (*endless) CloseSend() error  { return nil }
+
+func (e *endless) RecvMsg(m any) error {
+	if e.left == 0 {
+		<-e.ctx.Done()
+		return e.ctx.Err()
+	}
+	e.left--
+	fill(rand.New(rand.NewPCG(e.seed, uint64(e.left))), m.(proto.Message).ProtoReflect(), 0) //nolint:gosec // it is to be repeated
+	return nil
+}
+
 // fill sets three of four fields of a message.
 func fill(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
@@ -107,9 +133,10 @@ func (nobody) On() bool { return false }
 func TestPagesStandAnyAnswer(t *testing.T) {
 	for seed := range uint64(25) {
 		pages := ui.New(whatever{seed: seed}, nobody{}, "", slog.New(slog.DiscardHandler))
+		defer pages.Close()
 		text := url.QueryEscape(hostile[int(seed)%len(hostile)]) //nolint:gosec // it is small
 		for _, path := range []string{
-			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text,
+			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "changes?topic=" + text, "changes?topic=mail", "operations?topic=" + text, "operation?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text,
 			"schedules?topic=" + text, "schedule?topic=mail&name=" + text, "workflows?topic=" + text, "workflow?id=" + text, "nodes", "workers?topic=" + text + "&page=" + text, "shards?drain=" + text + "&topic=" + text, "settings",
 		} {
 			w := httptest.NewRecorder()

@@ -220,7 +220,7 @@ func TestARoleSaysWhatIsThere(t *testing.T) {
 	if text := r.want(http.StatusOK, http.MethodGet, "/ui/task?topic=mail&id=a", nil, producer); !strings.Contains(text, "secret of ann") || !strings.Contains(text, "/ui/task/promote") {
 		t.Error("a producer cannot see and run its task")
 	}
-	for _, path := range []string{"/ui/", "/ui/task?topic=mail&id=a", "/ui/topic?name=mail", "/ui/nodes", "/ui/settings", "/ui/shards", "/ui/dead?topic=mail"} {
+	for _, path := range []string{"/ui/", "/ui/task?topic=mail&id=a", "/ui/topic?name=mail", "/ui/nodes", "/ui/settings", "/ui/shards", "/ui/dead?topic=mail", "/ui/changes?topic=mail", "/ui/operations?topic=mail", "/ui/tasks?topic=mail&id=a"} {
 		text := r.want(http.StatusOK, http.MethodGet, path, nil, viewer)
 		if n := strings.Count(text, `method="post"`); n != 1 { // that of the logout
 			t.Errorf("%s: a viewer is offered %d actions\n%s", path, n-1, text)
@@ -230,12 +230,15 @@ func TestARoleSaysWhatIsThere(t *testing.T) {
 		t.Error("an operator pauses topics and deletes none")
 	}
 	for path, form := range map[string]url.Values{
-		"/ui/task/delete":   {"topic": {"mail"}, "id": {"a"}},
-		"/ui/topic/pause":   {"name": {"mail"}, "delivery": {"1"}},
-		"/ui/topic/delete":  {"name": {"mail"}, "sure": {"mail"}, "force": {"1"}},
-		"/ui/node/drain":    {"name": {"x"}},
-		"/ui/dead/requeue":  {"topic": {"mail"}, "which": {"all"}},
-		"/ui/tokens/create": {"name": {"x"}, "grants": {"root"}, "days": {"1"}},
+		"/ui/task/delete":    {"topic": {"mail"}, "id": {"a"}},
+		"/ui/topic/pause":    {"name": {"mail"}, "delivery": {"1"}},
+		"/ui/topic/delete":   {"name": {"mail"}, "sure": {"mail"}, "force": {"1"}},
+		"/ui/node/drain":     {"name": {"x"}},
+		"/ui/dead/requeue":   {"topic": {"mail"}, "which": {"all"}},
+		"/ui/tasks/delete":   {"topic": {"mail"}, "id": {"a"}, "sure": {"mail"}, "count": {"1"}},
+		"/ui/changes/keep":   {"topic": {"mail"}},
+		"/ui/operation/stop": {"topic": {"mail"}, "id": {"x"}},
+		"/ui/tokens/create":  {"name": {"x"}, "grants": {"root"}, "days": {"1"}},
 	} {
 		r.want(http.StatusForbidden, http.MethodPost, path, form, viewer)
 	}

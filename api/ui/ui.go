@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/ddq-io/ddq/api/ui/changes"
 	"github.com/ddq-io/ddq/api/ui/fleet"
 	"github.com/ddq-io/ddq/api/ui/frame"
 	"github.com/ddq-io/ddq/api/ui/operations"
@@ -22,5 +23,5 @@ const Prefix = frame.Prefix
 // at under an address that has tasks.TraceID in it; empty: pages name them only.
 func New(conn grpc.ClientConnInterface, logins frame.Logins, traces string, log *slog.Logger) *frame.Frame {
 	return frame.New(conn, logins, log,
-		topics.New(conn), tasks.New(conn, traces), operations.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
+		topics.New(conn), tasks.New(conn, traces), changes.New(conn), operations.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
 }

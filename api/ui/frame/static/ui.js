@@ -1,5 +1,6 @@
 // What the pages do beside what their links and forms do: they stay up to date, have keys, and show
 // times as their visitor likes.
+import "./copy.js";
 import "./keys.js";
 import "./live.js";
 import { show } from "./times.js";
