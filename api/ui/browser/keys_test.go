@@ -104,6 +104,12 @@ func TestKeysLeadEverywhere(t *testing.T) {
 	b.says("code-1")
 	b.keys("j")
 	b.at("code-1")
+	b.keys("g")
+	b.press("l")
+	b.says("Changes of sms")
+	b.keys("g")
+	b.press("b")
+	b.says("Operations of sms")
 	b.quiet()
 }
 

@@ -35,6 +35,7 @@ func (s *server) fill() {
 	}
 	s.call("POST", "/v1/topics/sms/tasks", map[string]any{"id": "code-1", "max_retries": 0})
 	s.kill("sms", "sender-1", "gateway: no route to +1 555 0100")
+	s.fillChanges()
 	s.call("PUT", "/v1/topics/report/schedules/nightly", map[string]any{
 		"timetable": map[string]any{"entries": []map[string]any{{"cron": "30 2 * * *"}}, "zone": "Europe/Berlin"}, "task": map[string]any{},
 	})
@@ -53,6 +54,23 @@ func (s *server) fill() {
 	})
 }
 
+// fillChanges makes a topic that keeps what happens to its tasks, and an operation that is done.
+func (s *server) fillChanges() {
+	s.Helper()
+	s.call("POST", "/v1/topics", map[string]any{"name": "watched", "policy": map[string]any{"watch_retention_ms": "3600000", "indexed_attributes": map[string]any{"names": []string{"tenant"}}}})
+	for i := range 3 {
+		s.call("POST", "/v1/topics/watched/tasks", map[string]any{"id": fmt.Sprint("visit-", i), "delay": "3600s", "attributes": []map[string]string{{"key": "tenant", "value": "acme"}}})
+	}
+	started := s.call("POST", "/v1/topics/watched/operations", map[string]any{"rate_per_s": "100", "delete_tasks": map[string]any{"filter": map[string]any{"id_prefix": "visit-2"}}})
+	operation, _ := started["operation"].(map[string]any)
+	s.operation = fmt.Sprint(operation["id"])
+	for operation["ended_unix_ms"] == nil {
+		got := s.call("GET", "/v1/topics/watched/operations/"+s.operation, nil)
+		operation, _ = got["operation"].(map[string]any)
+	}
+}
+
+// pages are those of the fixtures; ID stands for that of the operation.
 var pages = []struct{ name, path string }{
 	{"topics", "/ui/"},
 	{"topic", "/ui/topic?name=mail"},
@@ -60,6 +78,11 @@ var pages = []struct{ name, path string }{
 	{"task", "/ui/task?topic=mail&id=welcome-00"},
 	{"failed", "/ui/task?topic=sms&id=code-1"},
 	{"dead", "/ui/dead?topic=sms"},
+	{"wrong", "/ui/tasks?topic=mail&state=lost&due_from=2030-01-02T00:00&due_before=2030-01-01T00:00"},
+	{"changes", "/ui/changes?topic=watched"},
+	{"unwatched", "/ui/changes?topic=mail"},
+	{"operations", "/ui/operations?topic=watched"},
+	{"operation", "/ui/operation?topic=watched&id=ID"},
 	{"schedules", "/ui/schedules"},
 	{"schedule", "/ui/schedule?topic=report&name=nightly"},
 	{"workflows", "/ui/workflows"},
@@ -102,7 +125,7 @@ func TestPagesLookAsTheyDid(t *testing.T) {
 		for _, width := range []int64{1280, 390} {
 			var was string
 			for _, scheme := range []string{"light", "dark"} {
-				b.look(p.path, width, scheme)
+				b.look(strings.Replace(p.path, "ID", s.operation, 1), width, scheme)
 				if over := eval[int64](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
 					t.Errorf("%s at %d: %d pixels wider than the window", p.name, width, over)
 				}
@@ -225,7 +248,7 @@ func TestPictures(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	for name, path := range map[string]string{"topics": "/ui/", "task": "/ui/task?topic=sms&id=code-1", "workflow": "/ui/workflow?topic=orders&id=order-17"} {
+	for name, path := range map[string]string{"topics": "/ui/", "task": "/ui/task?topic=sms&id=code-1", "workflow": "/ui/workflow?topic=orders&id=order-17", "changes": "/ui/changes?topic=watched"} {
 		b.look(path, 1000, "light")
 		picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 		if err != nil {

@@ -55,6 +55,8 @@ type server struct {
 	root string // its root token; empty: nobody is asked
 	stop func() // may be called twice
 	pid  int    // of its process
+
+	operation string // id of the one of the fixtures
 }
 
 var (
@@ -187,7 +189,7 @@ func (b *browser) listen(event any) {
 	case *runtime.EventExceptionThrown:
 		b.complain("exception: " + e.ExceptionDetails.Text)
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, b.base+"/") {
+		if !strings.HasPrefix(e.Request.URL, b.base+"/") && !strings.HasPrefix(e.Request.URL, "data:") { // such as the sign in a field of a time, which is the browser's
 			b.complain("request: " + e.Request.URL)
 		}
 	case *page.EventJavascriptDialogOpening:
