@@ -22,6 +22,10 @@ class Ack(TypedDict, total=False):
     # Base64.
     result: str
     task_id: str
+    # In which the worker recorded the attempt, 16 bytes, kept with it. What is malformed is left out,
+    # and refuses no ack.
+    # Base64.
+    trace_id: str
 
 
 class AckResponse(TypedDict, total=False):
@@ -59,6 +63,9 @@ class After(TypedDict, total=False):
 
 # Attempt is one delivery of a task.
 class Attempt(TypedDict, total=False):
+    # When the task was due by then. Unset when that is not known.
+    # RFC 3339.
+    due_at: str
     # Unset while it runs.
     # RFC 3339.
     ended_at: str
@@ -72,6 +79,10 @@ class Attempt(TypedDict, total=False):
     # Unset when that is not known.
     # RFC 3339.
     started_at: str
+    # In which the worker recorded it, 16 bytes as W3C Trace Context has it; empty when it did not,
+    # and while it runs.
+    # Base64.
+    trace_id: str
     worker: str
 
 
@@ -988,6 +999,9 @@ class Growth(TypedDict, total=False):
     # then goes on in another task of the same try. That has its journal, and what they returned among
     # its inputs. Needs steps, and not again.
     suspend: bool
+    # The span in which the worker recorded the attempt, as W3C Trace Context has it: that from which
+    # the steps come that begin by its end. It adds nothing; what is malformed is left out.
+    traceparent: str
 
 
 # Idempotency gives a task a key that one task of the topic has at a time.
@@ -1215,6 +1229,10 @@ class Nack(TypedDict, total=False):
     # Give back without spending the attempt.
     release: bool
     task_id: str
+    # In which the worker recorded the attempt, 16 bytes, kept with it. What is malformed is left out,
+    # and refuses no nack.
+    # Base64.
+    trace_id: str
 
 
 class NackResponse(TypedDict, total=False):
@@ -1696,6 +1714,10 @@ QuietPolicy = Literal[
 # Quotas bound what a namespace has and does, over all nodes. What is over one is refused with
 # RESOURCE_EXHAUSTED; settling never is.
 class Quotas(TypedDict, total=False):
+    # Bytes of payloads that may be enqueued in a second, and as many at once, after a rest. A task
+    # with more is refused for good (PAYLOAD_TOO_LARGE). 0: no bound.
+    # A number of 64 bits, as text.
+    bytes_per_second: str
     # A number of 64 bits, as text.
     enqueue_burst: str
     # Tasks that may be enqueued in a second; and at once, after a rest: as many as in a second when
@@ -1707,6 +1729,16 @@ class Quotas(TypedDict, total=False):
     # Tasks that wait or are ready, in all of its topics. 0: no bound.
     # A number of 64 bits, as text.
     max_pending: str
+    # Schedules, in all of its topics. 0: no bound.
+    # A number of 64 bits, as text.
+    max_schedules: str
+    # Streams of workers (Subscribe) that are open. Those that are open go on when there are
+    # more. 0: no bound.
+    # A number of 64 bits, as text.
+    max_streams: str
+    # Topics. What acks enqueue creates others still. 0: no bound.
+    # A number of 64 bits, as text.
+    max_topics: str
 
 
 RateKind = Literal[

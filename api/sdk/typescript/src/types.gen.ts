@@ -23,6 +23,12 @@ export interface Ack {
    */
   result?: string;
   task_id?: string;
+  /**
+   * In which the worker recorded the attempt, 16 bytes, kept with it. What is malformed is left out,
+   * and refuses no ack.
+   * Base64.
+   */
+  trace_id?: string;
 }
 
 export interface AckResponse {
@@ -65,6 +71,11 @@ export interface After {
 /** Attempt is one delivery of a task. */
 export interface Attempt {
   /**
+   * When the task was due by then. Unset when that is not known.
+   * RFC 3339.
+   */
+  due_at?: string;
+  /**
    * Unset while it runs.
    * RFC 3339.
    */
@@ -83,6 +94,12 @@ export interface Attempt {
    * RFC 3339.
    */
   started_at?: string;
+  /**
+   * In which the worker recorded it, 16 bytes as W3C Trace Context has it; empty when it did not,
+   * and while it runs.
+   * Base64.
+   */
+  trace_id?: string;
   worker?: string;
 }
 
@@ -1122,6 +1139,11 @@ export interface Growth {
    * its inputs. Needs steps, and not again.
    */
   suspend?: boolean;
+  /**
+   * The span in which the worker recorded the attempt, as W3C Trace Context has it: that from which
+   * the steps come that begin by its end. It adds nothing; what is malformed is left out.
+   */
+  traceparent?: string;
 }
 
 /** Idempotency gives a task a key that one task of the topic has at a time. */
@@ -1356,6 +1378,12 @@ export interface Nack {
   /** Give back without spending the attempt. */
   release?: boolean;
   task_id?: string;
+  /**
+   * In which the worker recorded the attempt, 16 bytes, kept with it. What is malformed is left out,
+   * and refuses no nack.
+   * Base64.
+   */
+  trace_id?: string;
 }
 
 export interface NackResponse {
@@ -1871,6 +1899,12 @@ export type QuietPolicy =
  * RESOURCE_EXHAUSTED; settling never is.
  */
 export interface Quotas {
+  /**
+   * Bytes of payloads that may be enqueued in a second, and as many at once, after a rest. A task
+   * with more is refused for good (PAYLOAD_TOO_LARGE). 0: no bound.
+   * A number of 64 bits, as text.
+   */
+  bytes_per_second?: string;
   /** A number of 64 bits, as text. */
   enqueue_burst?: string;
   /**
@@ -1888,6 +1922,22 @@ export interface Quotas {
    * A number of 64 bits, as text.
    */
   max_pending?: string;
+  /**
+   * Schedules, in all of its topics. 0: no bound.
+   * A number of 64 bits, as text.
+   */
+  max_schedules?: string;
+  /**
+   * Streams of workers (Subscribe) that are open. Those that are open go on when there are
+   * more. 0: no bound.
+   * A number of 64 bits, as text.
+   */
+  max_streams?: string;
+  /**
+   * Topics. What acks enqueue creates others still. 0: no bound.
+   * A number of 64 bits, as text.
+   */
+  max_topics?: string;
 }
 
 export type RateKind =
