@@ -12,4 +12,8 @@
 // A look runs off the shard's actor, and knows no actor, message or timer. It keeps nothing that
 // counts: how far it has come is in the Outcome, and the shard begins the next look with that.
 // When to look, and who is told what a look did, is the shard's to say.
+//
+// Workflows are remembered as they were committed: the next look takes one as it is remembered if its
+// header still says the same, and reads it otherwise. Whatever a look believes, its commit is made only
+// on the version of the header that it read.
 package cells

@@ -22,6 +22,7 @@ type flow struct {
 // flowStep is what becomes of one.
 type flowStep struct {
 	*flow
+	stored *workflow.Stored
 	before *workflow.Workflow
 	after  *workflow.Workflow
 	taken  int64 // the last parcel that it had taken
@@ -56,7 +57,7 @@ func (l *look) takeFlows(ctx context.Context) error {
 // which nothing changes are done with.
 func (l *look) stepFlows(ctx context.Context) (steps []flowStep, err error) {
 	flows, headers := l.thereAre(l.flows)
-	loaded, err := access.Load(ctx, l.Store, l.ID, headers, l.Definitions)
+	loaded, err := l.load(ctx, headers)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (l *look) stepFlow(ctx context.Context, f *flow, at *access.Loaded) (flowSt
 		return l.unreadable(ctx, f, at.Err)
 	}
 	now := l.Now()
-	step.before, step.taken = at.Workflow, at.Workflow.Taken
+	step.stored, step.before, step.taken = at.Stored, at.Workflow, at.Workflow.Taken
 	step.after, step.out = workflow.Take(at.Workflow, f.parcels, f.lost, workflow.Env{Now: now, Topic: l.ID.Topic, Retention: l.Topic.Workflows.Retention, Avoid: f.avoid})
 	values, err := access.Values(ctx, l.Store, l.ID, step.after, workflow.Wants(step.after, &step.out))
 	if err != nil {
@@ -188,6 +189,7 @@ func (f *flow) avoids(id string) {
 // acceptFlow records a commit that was made.
 func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 	l.settled(s.header.ID)
+	l.remember(s)
 	l.changed = true
 	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, s.commit.Cancels)...)
 	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })

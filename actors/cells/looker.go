@@ -23,6 +23,7 @@ type Shard struct {
 	Calendars   func(ctx context.Context) (schedule.Calendars, error)                   // that the node knows
 	TopicOf     func(ctx context.Context, name string) (*store.Topic, error)            // as it is; nil: there is none
 	Definitions access.Definitions                                                      // of workflows, that the node knows
+	Workflows   Workflows                                                               // as looks of the node committed them
 	Resolve     func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
 	Now         func() store.Millis                                                     // by the shard's clock
 	Random      func() float64                                                          // in [0, 1)

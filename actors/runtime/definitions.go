@@ -1,12 +1,6 @@
 package runtime
 
-import (
-	"sync"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
-	"github.com/ddq-io/ddq/actors/workflow/graph"
-)
+import "github.com/ddq-io/ddq/actors/workflow/graph"
 
 const (
 	definitionsBytes = 16 << 20 // of all definitions that are remembered, about
@@ -17,20 +11,12 @@ const (
 // Definitions are those of the workflows that looks came across last, by the lives of the
 // workflows. It is safe for concurrent use.
 type Definitions struct {
-	mu    sync.Mutex // guards what follows
-	known *simplelru.LRU[uint64, *graph.Definition]
-	bytes int
+	*recent[uint64, *graph.Definition]
 }
 
 // NewDefinitions returns a memory of definitions that has none.
 func NewDefinitions() *Definitions {
-	d := &Definitions{}
-	known, err := simplelru.NewLRU(mostDefinitions, func(_ uint64, def *graph.Definition) { d.bytes -= sizeOf(def) })
-	if err != nil {
-		panic(err) // of a size that is not positive
-	}
-	d.known = known
-	return d
+	return &Definitions{newRecent[uint64, *graph.Definition](mostDefinitions, definitionsBytes, definitionBytes)}
 }
 
 // sizeOf is about how many bytes a definition has in memory.
@@ -38,26 +24,11 @@ func sizeOf(def *graph.Definition) int { return 256 + 512*len(def.Steps) + def.S
 
 // Known returns the definition of a workflow, nil when it is not remembered. It is not to be
 // changed.
-func (d *Definitions) Known(life uint64) *graph.Definition {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	def, _ := d.known.Get(life)
-	return def
-}
+func (d *Definitions) Known(life uint64) *graph.Definition { return d.get(life) }
 
 // Learn remembers the definition of a workflow, which never changes, and may forget others.
 func (d *Definitions) Learn(life uint64, def *graph.Definition) {
-	size := sizeOf(def)
-	if size > definitionBytes {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known.Contains(life) {
-		return
-	}
-	d.known.Add(life, def)
-	for d.bytes += size; d.bytes > definitionsBytes; {
-		d.known.RemoveOldest()
+	if d.get(life) == nil {
+		d.put(life, def, sizeOf(def))
 	}
 }

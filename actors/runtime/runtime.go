@@ -28,6 +28,7 @@ type Runtime struct {
 	Cells       store.Cells // nil: the store keeps none yet
 	Calendars   *Calendars
 	Definitions *Definitions
+	Workflows   *Workflows
 	Clock       *clock.Clock // of the machine that has the topics
 	Wheel       *timer.Wheel
 	Keeper      *lease.Keeper

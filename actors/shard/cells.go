@@ -27,7 +27,8 @@ type (
 
 // cellKeeper is the scheduler of a shard that this node owns: it looks at the cells that wake
 // and at the parcels for them, steps each, and commits what becomes of them. Nothing of a
-// cell is kept in memory between two looks, but when the next one wakes.
+// cell is kept in memory between two looks, but when the next one wakes, and workflows as they were
+// committed, which each look compares with their cells.
 //
 // Invariants:
 //   - one look is in flight at most, and none that is not under the claim
@@ -61,7 +62,7 @@ func newLooker(b *shardState) *cells.Looker {
 		return nil
 	}
 	return cells.NewLooker(cells.Shard{
-		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.topicOf, Calendars: b.Calendars.Fresh, Definitions: b.Definitions, Resolve: b.Resolve,
+		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.topicOf, Calendars: b.Calendars.Fresh, Definitions: b.Definitions, Workflows: b.Workflows, Resolve: b.Resolve,
 		Now: b.Now, Random: b.Random, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Log: b.Log,
 	})
 }

@@ -139,7 +139,7 @@ func (w *Workflow) putParts(c *store.Commit, before *Stored, out *Effects) error
 		if err != nil {
 			return err
 		}
-		if id := w.partID(pagePart, int64(n)); before == nil || before.old[id] != string(body) {
+		if id := w.partID(pagePart, int64(n)); before == nil || !bytes.Equal(before.old[id], body) {
 			put(id, body)
 		}
 	}

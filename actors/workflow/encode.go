@@ -125,12 +125,13 @@ type Stored struct {
 	Cell store.Cell // the header
 	body cell.Workflow
 	w    *Workflow
-	old  map[store.CellID]string // bodies of pages as they are stored
+	old  map[store.CellID][]byte // bodies of pages as they are stored
+	by   uint64                  // the server that has committed it, where that is known: see After
 }
 
 // Read reads a header. The error wraps cell.ErrCorrupt.
 func Read(c store.Cell) (*Stored, error) {
-	s := &Stored{Cell: c, old: make(map[store.CellID]string)}
+	s := &Stored{Cell: c, old: make(map[store.CellID][]byte)}
 	if err := s.body.UnmarshalVT(c.Body); err != nil {
 		return nil, fmt.Errorf("%w: %w", cell.ErrCorrupt, err)
 	}
@@ -216,7 +217,7 @@ func (s *Stored) Fill(cells []store.Cell, known *graph.Definition) (*Workflow, e
 		if err := page.UnmarshalVT(cells[n].Body); err != nil {
 			d.Check(false, "%w", err)
 		}
-		s.old[cells[n].ID] = string(cells[n].Body)
+		s.old[cells[n].ID] = cells[n].Body
 		s.units(&d, page.Units)
 	}
 	cells = cells[pages(int(s.body.Count)):]

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"slices"
 )
 
@@ -8,7 +9,7 @@ import (
 // not kept, and fails it.
 func (p *transition) value(b []byte) Value {
 	if len(b) <= inline {
-		return Value{Bytes: b, Size: len(b)}
+		return Value{Bytes: bytes.Clone(b), Size: len(b)} // else it would keep the parcels that it came with
 	}
 	if p.w.Bytes+int64(len(b)) > MaxCells {
 		p.fail(CauseTooLarge, "")

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -636,7 +637,27 @@ func (b *bench) commit(w *Workflow, out *Effects, now store.Millis) store.Commit
 	if out.Gone && len(b.cells) > 0 {
 		b.t.Fatalf("%d cells are left of a workflow that is gone", len(b.cells))
 	}
+	if before != nil && !out.Gone {
+		b.remembered(After(before, w, &c, 0))
+	}
 	return c
+}
+
+// remembered compares what is remembered of a commit with what is stored by it.
+func (b *bench) remembered(s *Stored) {
+	header := b.cells[s.Cell.ID]
+	if !s.Is(header, 0) || s.Is(header, 1) {
+		b.t.Fatalf("of version %d %d is remembered", header.Version, s.Cell.Version)
+	}
+	if header.Version++; s.Is(header, 0) {
+		b.t.Fatal("another version is taken for the one that is remembered")
+	}
+	for n := 1; n <= max(pages(len(s.w.Units)), len(s.old)); n++ {
+		id := s.w.partID(pagePart, int64(n))
+		if stored := b.cells[id]; !bytes.Equal(stored.Body, s.old[id]) {
+			b.t.Fatalf("page %d is %x, and remembered as %x", n, stored.Body, s.old[id])
+		}
+	}
 }
 
 func (b *bench) open(c store.Cell) (*Stored, *Workflow) {
