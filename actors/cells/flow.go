@@ -191,6 +191,10 @@ func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 	l.settled(s.header.ID)
 	l.remember(s)
 	l.changed = true
+	if s.commit.Take > 0 {
+		l.forgotten()
+	}
+	l.noteWakes(&s.commit)
 	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, s.commit.Cancels)...)
 	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })
 	l.countFlow(s)

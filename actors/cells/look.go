@@ -20,6 +20,7 @@ const (
 	commitBytes  = 4 << 20          // of the commits of a look, about
 	commitRounds = 4                // of a look: what fails is looked at anew
 	unknownRetry = time.Second      // pause before a cell that nobody here knows is looked at again
+	tidyWithin   = time.Second      // how long a parcel may lie in the in-box once it was taken
 )
 
 // look is one look at the cells of a shard.
@@ -35,6 +36,8 @@ type look struct {
 	looks   []schedule.Look
 	walks   []schedule.Look       // those at walks
 	flows   []*flow               // those at workflows
+	brief   bool                  // nothing was read but what is told to workflows
+	first   store.Millis          // when the first cell wakes of those that a brief look came across; 0: none does
 	home    []store.Parcel        // ends for workflows of other topics
 	waits   map[store.CellID]bool // those whose cells have not taken them
 	gone    map[store.CellID]bool // parcels are for cells that are not there
@@ -76,6 +79,9 @@ func (l *look) run(ctx context.Context) *Outcome {
 
 // read finds the cells to look at.
 func (l *look) read(ctx context.Context) (err error) {
+	if told, err := l.readTold(ctx); told || err != nil {
+		return err
+	}
 	to := l.Now().Add(l.Progress.leadOf() - schedule.Lead)
 	stamp, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: l.Progress.wakes, To: to, Limit: batch})
 	if another := l.Progress.from != 0 && l.Progress.from != stamp.Server; another && err == nil { // it may have been set back
@@ -195,7 +201,7 @@ func (l *look) keep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if l.Progress.forget > 0 {
+		if l.Progress.forget > 0 && (len(commits) > 0 || len(l.flows) == 0) { // else the commits of workflows take them along
 			commits = append(commits, store.Commit{Take: l.Progress.forget})
 		}
 		if len(commits) == 0 {
@@ -210,11 +216,14 @@ func (l *look) keep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.Progress.forget, l.out.Progress.forget = 0, 0
+		l.forgotten()
 	}
 	l.out.Stuck = len(l.looks) > 0
 	return nil
 }
+
+// forgotten records that the parcels are forgotten that were with their cells when the look began.
+func (l *look) forgotten() { l.Progress.forget, l.out.Progress.forget = 0, 0 }
 
 // askTopic finds whether the topic takes tasks.
 func (l *look) askTopic(ctx context.Context) error {
@@ -281,9 +290,13 @@ func (l *look) finishParcels() {
 		l.out.Progress.forget = l.parcels[i].Number
 	}
 	l.out.Again = l.out.Again || l.more && l.out.Progress.Taken > l.Progress.Taken
-	if l.out.Progress.forget > 0 && l.onlyWalks() {
-		l.out.Rest, l.out.Tidy = walkRest, walkTidy
-	} else if l.out.Progress.forget > 0 {
+	switch {
+	case l.out.Progress.forget == 0:
+	case len(l.parcels) > 0 && l.onlyFor(store.CellWalk): // nobody waits for that
+		l.out.Rest, l.out.Tidy = walkRest, tidyWithin
+	case !l.former() && l.onlyFor(store.CellWalk, store.CellWorkflow): // the next look that commits takes them along
+		l.out.Tidy = tidyWithin
+	default:
 		l.out.Again = true
 	}
 	if len(l.parcels) == 0 && l.out.Progress.Heard > l.out.Progress.Taken {
@@ -291,14 +304,19 @@ func (l *look) finishParcels() {
 	}
 }
 
-// onlyWalks says whether the in-box had nothing but what walks are told: nobody waits for that.
-func (l *look) onlyWalks() bool {
-	return !slices.ContainsFunc(l.parcels, func(p store.Parcel) bool { return p.To.Kind() != store.CellWalk })
+// onlyFor says whether the in-box had nothing but what cells of some kinds are told.
+func (l *look) onlyFor(kinds ...byte) bool {
+	return !slices.ContainsFunc(l.parcels, func(p store.Parcel) bool { return !slices.Contains(kinds, p.To.Kind()) })
 }
 
 // lookAhead finds when the next cell wakes.
 func (l *look) lookAhead(ctx context.Context) error {
-	l.out.Progress.wakes = store.Wake{}
+	if l.brief {
+		l.out.Next = l.wakesNext()
+		l.out.Progress.next = l.out.Next
+		return nil
+	}
+	l.out.Progress.wakes, l.out.Progress.whole, l.out.Progress.next = store.Wake{}, 0, 0
 	if len(l.wakes) == batch {
 		l.out.Progress.wakes, l.out.Again = l.wakes[batch-1], true
 		return nil
@@ -314,7 +332,9 @@ func (l *look) lookAhead(ctx context.Context) error {
 			l.out.Next = l.Now().Add(unknownRetry)
 		}
 	}
-	return l.lookForCrowds(ctx)
+	err = l.lookForCrowds(ctx)
+	l.out.Progress.whole, l.out.Progress.next = l.out.Began, l.out.Next
+	return err
 }
 
 // crowdBounds are the moments up to which wakes are counted, from now.

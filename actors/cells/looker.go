@@ -56,6 +56,7 @@ func NewLooker(s Shard) *Looker {
 type Start struct {
 	Fence    store.Fence // of the claim
 	Topic    *store.Topic
+	Told     bool // the one cause is that parcels were told of
 	Progress Progress
 	Cells    int64 // that the shard has, about
 }
@@ -70,6 +71,10 @@ type Progress struct {
 	from     uint64     // the server that says so, see store.Stamp; no other makes what follows from it
 	crowdsAt store.Millis
 	lead     time.Duration // how far ahead runs are made
+
+	whole store.Millis // when the last look began that asked when cells wake; 0: the next one is to
+	next  store.Millis // when one does, as far as looks know since; 0: none does
+	mixed store.Millis // when a look that was to be brief last found other parcels than for workflows
 
 	checkAt store.Millis // when open workflows are compared with their tasks
 	checked store.Wake   // behind which that goes on

@@ -22,7 +22,6 @@ const (
 	walkSteps   = 4                     // steps of a walk in one look
 	walkRetry   = time.Second           // pause of a walk that cannot go on
 	walkRest    = 20 * time.Millisecond // how long what walks are told is gathered
-	walkTidy    = time.Second           // how long it may lie in the in-box once it was taken
 	shardsOnce  = 16                    // shards of an audience that are worked on at a time
 	walkCorrupt = "corrupt"             // the list of cells that cannot be read
 )

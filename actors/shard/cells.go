@@ -41,6 +41,7 @@ type cellKeeper struct {
 	alarm    *timer.Queue
 
 	wanted   bool         // a look is to begin
+	whole    bool         // and not only at what parcels are for
 	looking  bool         // and is in flight
 	next     store.Millis // when a cell wakes, as the last look found it; 0: none does
 	looked   store.Millis // when that was
@@ -98,6 +99,11 @@ func (k *cellKeeper) discard() { k.stale = k.looking }
 
 // look has a look begin, now or behind the one that is in flight.
 func (k *cellKeeper) look() {
+	k.whole = true
+	k.begin()
+}
+
+func (k *cellKeeper) begin() {
 	if k.looker != nil && k.claim.owned() {
 		k.wanted = true
 		k.scheduleFlush()
@@ -116,7 +122,7 @@ func (k *cellKeeper) heard(in int64) {
 // lookAtParcels looks once parcels are gathered. A clock that was set back ends that.
 func (k *cellKeeper) lookAtParcels() {
 	if rest := k.rests.Sub(k.Now()); rest <= 0 || rest > maxRest {
-		k.look()
+		k.begin()
 		return
 	}
 	k.wakeBy(k.rests)
@@ -197,8 +203,8 @@ func (k *cellKeeper) flush() {
 	if !k.wanted || k.looking || !k.claim.owned() {
 		return
 	}
-	k.wanted, k.looking, k.hint = false, true, 0
-	from := cells.Start{Fence: k.claim.fence(), Topic: k.topic, Progress: k.progress, Cells: k.cells}
+	from := cells.Start{Fence: k.claim.fence(), Topic: k.topic, Told: !k.whole, Progress: k.progress, Cells: k.cells}
+	k.wanted, k.whole, k.looking, k.hint = false, false, true, 0
 	k.calls.Run(func(ctx context.Context) { k.done(k.looker.Look(ctx, from)) })
 }
 

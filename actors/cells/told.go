@@ -1,0 +1,68 @@
+package cells
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// wholeEvery is the longest that looks are brief: what somebody else changed, and told nobody of, is
+// found by one that is not.
+const wholeEvery = time.Second
+
+// readTold reads what is told to workflows, where that is all there is to do: a brief look does not ask
+// which cells wake, as it has the last answer, and what has become of that since. It reports false where
+// a whole look is to be made.
+func (l *look) readTold(ctx context.Context) (bool, error) {
+	if !l.mayBeBrief() || l.Store.Server(ctx, l.ID) != l.Progress.from {
+		return false, nil
+	}
+	if err := l.readParcels(ctx); err != nil {
+		return false, err
+	}
+	if len(l.parcels) == 0 || !l.onlyFor(store.CellWorkflow) {
+		if len(l.parcels) > 0 {
+			l.out.Progress.mixed = l.out.Began
+		}
+		l.parcels, l.behind, l.more = nil, nil, false // a schedule decides on parcels that are read later than wakes
+		return false, nil
+	}
+	l.brief, l.asOf = true, l.out.Began
+	l.out.Progress.Heard = max(l.Progress.Heard, l.parcels[len(l.parcels)-1].Number)
+	if err := l.readCells(ctx); err != nil {
+		return false, err
+	}
+	for _, f := range l.flows { // somebody else may have put them
+		l.wake(f.header.Wake)
+	}
+	return true, nil
+}
+
+// mayBeBrief reports whether a look may be brief: it has no other cause than parcels, and no cell wakes.
+func (l *look) mayBeBrief() bool {
+	now, p := l.out.Began, &l.Progress
+	lately := func(at store.Millis) bool { return at != 0 && now >= at && now < at.Add(wholeEvery) }
+	return l.Told && !l.former() && lately(p.whole) && !lately(p.mixed) && (p.next == 0 || p.next > now)
+}
+
+// noteWakes records when the cells wake that a commit has put.
+func (l *look) noteWakes(c *store.Commit) {
+	for i := range c.Puts {
+		l.wake(c.Puts[i].Wake)
+	}
+}
+
+// wake records when a cell wakes.
+func (l *look) wake(at store.Millis) {
+	if at != 0 && (l.first == 0 || at < l.first) {
+		l.first = at
+	}
+}
+
+// wakesNext is when the first cell wakes, as far as a brief look knows: what woke first may wake later by
+// now, or never, and then the look that it causes finds that.
+func (l *look) wakesNext() store.Millis {
+	l.wake(l.Progress.next)
+	return l.first
+}
