@@ -21,8 +21,19 @@ func (a *Access) Submit(ctx context.Context, topic *store.Topic, id string, d *g
 	if e := d.CheckSize(topic.Name, id); e != nil {
 		return Submitted{}, e
 	}
-	var replaced workflow.State
 	avoid := make(map[string]bool)
+	if len(workflow.Shards(topic, id)) == 1 { // else it may be in one of before a reshard
+		done, s, err := a.submit(ctx, topic, id, d, avoid)
+		if done || err != nil && !errors.Is(err, store.ErrFull) { // which would be said of one that is there, too
+			return s, err
+		}
+	}
+	return a.submitOver(ctx, topic, id, d, avoid)
+}
+
+// submitOver stores a workflow where there may be one.
+func (a *Access) submitOver(ctx context.Context, topic *store.Topic, id string, d *graph.Definition, avoid map[string]bool) (Submitted, error) {
+	var replaced workflow.State
 	for range tries {
 		there, err := a.find(ctx, topic, id)
 		switch {
