@@ -81,8 +81,8 @@ func (r *Topic) Deleted(n int, seq int64, ids ...string) {
 func (r *Topic) CellsChanged(n int) { r.tell(n, &shard.CellsChanged{}) }
 
 // Committed tells a shard of a call that committed a change of a cell: its owner, here or elsewhere,
-// looks at the cell at once, and at the tasks that came and went. It is a hint. What went comes first:
-// the look may make a task of the same id anew.
+// looks at the tasks that came and went, and at once at the cell, unless it does not wake. It is a hint.
+// What went comes first: the look may make a task of the same id anew.
 func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 	if len(c.Removes) > 0 {
 		r.Deleted(n, stamp.Seq, c.Removed()...)
@@ -93,7 +93,10 @@ func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 	if slices.ContainsFunc(c.Send, func(p store.Parcel) bool { return p.Topic != "" }) {
 		r.ParcelsSent(n)
 	}
-	r.CellsChanged(n)
+	told := slices.ContainsFunc(c.Send, func(p store.Parcel) bool { return p.Topic == "" })
+	if told || slices.ContainsFunc(c.Puts, func(p store.Put) bool { return p.Wake != 0 }) {
+		r.CellsChanged(n)
+	}
 }
 
 // ParcelsSent tells the owner of a shard, here or elsewhere, that a call put parcels into its
