@@ -38,6 +38,7 @@ type committer struct {
 	pending editor
 	adds    adder
 	heads   []cellHead // of the cells that the commit puts
+	free    []bool     // of the tasks that it adds: there is none of the id, as was looked up
 }
 
 func (t *committer) commit(c *store.Commit) (store.CommitResult, error) {
@@ -141,7 +142,8 @@ func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
 			return store.CommitResult{Status: store.WrongState, ID: r.ID}, nil
 		}
 	}
-	for _, task := range c.Adds {
+	t.free = append(t.free[:0], make([]bool, len(c.Adds))...)
+	for i, task := range c.Adds {
 		t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
 		if t.ids.above(t.key) {
 			continue
@@ -153,6 +155,7 @@ func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
 		if e.phase(f).Live() {
 			return store.CommitResult{Status: store.Conflict, ID: task.ID}, nil
 		}
+		t.free[i] = f == absent
 	}
 	return store.CommitResult{Status: store.OK}, nil
 }
@@ -171,8 +174,8 @@ func (t *committer) make(c *store.Commit) error {
 	if err := t.endTasks(c); err != nil {
 		return err
 	}
-	for _, task := range c.Adds {
-		if err := t.add(task); err != nil {
+	for i, task := range c.Adds {
+		if err := t.add(task, t.free[i]); err != nil {
 			return err
 		}
 	}
@@ -236,8 +239,8 @@ func (t *committer) endTasks(c *store.Commit) error {
 	return nil
 }
 
-// add adds a task that is absent, done or dead.
-func (t *committer) add(task *store.Task) error {
+// add adds a task that is absent, done or dead. free: it is known to be absent.
+func (t *committer) add(task *store.Task, free bool) error {
 	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
 	if t.ids.came(task.ID) || t.ids.wasNew(t.key) {
 		return nil
@@ -247,6 +250,10 @@ func (t *committer) add(task *store.Task) error {
 		return err
 	}
 	t.ids.note(task.ID)
+	if free {
+		_, err := t.adds.insert(task, nil, false)
+		return err
+	}
 	old, f, err := t.find(task.ID)
 	if err != nil {
 		return err
