@@ -61,6 +61,7 @@ func (l *look) stepFlows(ctx context.Context) (steps []flowStep, err error) {
 	if err != nil {
 		return nil, err
 	}
+	steps = make([]flowStep, 0, len(flows))
 	var left []*flow
 	bytes := 0
 	for i, f := range flows {

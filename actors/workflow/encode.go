@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ddq-io/ddq/actors/workflow/cell"
@@ -79,14 +80,18 @@ func (w *Workflow) page(n int) ([]byte, error) {
 
 func (w *Workflow) encodeUnits(page int) (c []*cell.Unit) {
 	from := page * pageUnits
-	for i := from; i < min(from+pageUnits, len(w.Units)); i++ {
+	to := min(from+pageUnits, len(w.Units))
+	all := make([]cell.Unit, 0, to-from) // one piece of memory for all
+	c = make([]*cell.Unit, 0, to-from)
+	for i := from; i < to; i++ {
 		u := &w.Units[i]
-		c = append(c, &cell.Unit{
+		all = append(all, cell.Unit{
 			State: int32(u.State), Try: int32(u.Try), Serial: u.Serial, Asked: u.Asked, Why: int32(u.Why), WhyStep: u.WhyStep,
 			Made: w.since(u.Made), Begun: w.since(u.Begun), Ended: w.since(u.Ended), Until: w.since(u.Until),
 			Order: u.Order, Error: []byte(u.Error), Value: encodeValue(u.Value), Marked: u.Marked,
 			Suspended: u.Suspended, Journal: encodeValue(u.Journal),
 		})
+		c = append(c, &all[len(all)-1])
 	}
 	return c
 }
@@ -168,6 +173,7 @@ func Read(c store.Cell) (*Stored, error) {
 
 func (s *Stored) units(d *cell.Decoder, c []*cell.Unit) {
 	w := s.w
+	w.Units = slices.Grow(w.Units, len(c))
 	for _, u := range c {
 		d.Check(u.State >= 0 && u.State < int32(unitStates), "a unit in state %d", u.State)
 		d.Check(u.Why >= 0 && u.Why <= int32(lastWhy), "a reason %d", u.Why)
