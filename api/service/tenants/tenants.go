@@ -65,9 +65,12 @@ func (s *Tenants) of(namespace string) *intake.Tenant {
 	return t
 }
 
+// counter asks the store what there is of something.
+type counter func(context.Context) (int64, error)
+
 // take lets one more of something in, of which there may be so many, and reports whether there is room. Where that
 // is not known, count asks the store what there is, or another call does and this one waits.
-func (s *Tenants) take(ctx context.Context, a *intake.Allowance, most int, count func(context.Context) (int64, error)) (in bool, err *problem.Error) {
+func (s *Tenants) take(ctx context.Context, a *intake.Allowance, most int, count counter) (in bool, err *problem.Error) {
 	for {
 		switch a.Take(time.Now(), most) {
 		case intake.LetIn:
@@ -81,10 +84,7 @@ func (s *Tenants) take(ctx context.Context, a *intake.Allowance, most int, count
 	}
 }
 
-// countShare is how many times as long as it took a count that left no room is gone by.
-const countShare = 50
-
-func (s *Tenants) look(ctx context.Context, a *intake.Allowance, most int, count func(context.Context) (int64, error)) *problem.Error {
+func (s *Tenants) look(ctx context.Context, a *intake.Allowance, most int, count counter) *problem.Error {
 	mine, over := a.Begin()
 	if !mine {
 		select {
@@ -95,14 +95,11 @@ func (s *Tenants) look(ctx context.Context, a *intake.Allowance, most int, count
 		}
 	}
 	defer a.End()
-	began := time.Now()
 	there, err := count(ctx)
 	if err != nil {
 		return problem.FromStore(err)
 	}
-	now := time.Now()
-	a.Seen(now, int(min(there, actors.MaxTasks)), most, len(s.node.Members()))
-	a.PutOff(now.Add(min(countShare*now.Sub(began), slowPause)))
+	a.Seen(time.Now(), int(min(there, actors.MaxTasks)), most, len(s.node.Members()))
 	return nil
 }
 
