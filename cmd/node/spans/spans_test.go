@@ -3,6 +3,7 @@ package spans
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -112,9 +113,12 @@ func TestStepsAreLinkedToThoseThatStartedThem(t *testing.T) {
 			{Name: "a"}, {Name: "b", After: client.After("a")}, {Name: "c", After: client.After("b")},
 		}})
 		r.must(err)
-		names := map[string]string{} // by the ids of tasks
+		var mu sync.Mutex
+		names := map[string]string{} // by the ids of tasks; guarded by mu
 		r.work(time.Minute, func(_ context.Context, t worker.Task) error {
+			mu.Lock()
 			names[t.ID] = t.Step.Name
+			mu.Unlock()
 			if t.Step.Name == "a" {
 				return t.Grow(client.Step{Name: "grown"})
 			}
