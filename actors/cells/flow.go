@@ -57,7 +57,7 @@ func (l *look) takeFlows(ctx context.Context) error {
 // which nothing changes are done with.
 func (l *look) stepFlows(ctx context.Context) (steps []flowStep, err error) {
 	flows, headers := l.thereAre(l.flows)
-	loaded, err := l.load(ctx, headers)
+	loaded, err := flowMemory{l}.load(ctx, headers)
 	if err != nil {
 		return nil, err
 	}
@@ -190,12 +190,12 @@ func (f *flow) avoids(id string) {
 // acceptFlow records a commit that was made.
 func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 	l.settled(s.header.ID)
-	l.remember(s)
+	flowMemory{l}.remember(s)
 	l.changed = true
 	if s.commit.Take > 0 {
 		l.forgotten()
 	}
-	l.noteWakes(&s.commit)
+	l.first.notePuts(&s.commit)
 	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, s.commit.Cancels)...)
 	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })
 	l.countFlow(s)

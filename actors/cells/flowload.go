@@ -16,9 +16,12 @@ type Workflows interface {
 	Forget(at store.Shard, header store.CellID)
 }
 
+// flowMemory is what a look does with workflows that are remembered.
+type flowMemory struct{ *look }
+
 // load returns workflows as their headers say: those that are known to be so, and the others as
 // the store has them.
-func (l *look) load(ctx context.Context, headers []store.Cell) ([]access.Loaded, error) {
+func (l flowMemory) load(ctx context.Context, headers []store.Cell) ([]access.Loaded, error) {
 	loaded := make([]access.Loaded, len(headers))
 	var others []store.Cell
 	var at []int
@@ -37,7 +40,7 @@ func (l *look) load(ctx context.Context, headers []store.Cell) ([]access.Loaded,
 }
 
 // remember keeps a workflow that was committed for the next look, until it has ended.
-func (l *look) remember(s *flowStep) {
+func (l flowMemory) remember(s *flowStep) {
 	if s.after == nil || !s.after.Phase.Open() || s.out.Gone {
 		l.Workflows.Forget(l.ID, s.header.ID)
 		return

@@ -37,7 +37,7 @@ type look struct {
 	walks   []schedule.Look       // those at walks
 	flows   []*flow               // those at workflows
 	brief   bool                  // nothing was read but what is told to workflows
-	first   store.Millis          // when the first cell wakes of those that a brief look came across; 0: none does
+	first   earliest              // of the cells that a brief look came across
 	home    []store.Parcel        // ends for workflows of other topics
 	waits   map[store.CellID]bool // those whose cells have not taken them
 	gone    map[store.CellID]bool // parcels are for cells that are not there
@@ -79,7 +79,7 @@ func (l *look) run(ctx context.Context) *Outcome {
 
 // read finds the cells to look at.
 func (l *look) read(ctx context.Context) (err error) {
-	if told, err := l.readTold(ctx); told || err != nil {
+	if told, err := (toldLook{l}).read(ctx); told || err != nil {
 		return err
 	}
 	to := l.Now().Add(l.Progress.leadOf() - schedule.Lead)
@@ -312,8 +312,7 @@ func (l *look) onlyFor(kinds ...byte) bool {
 // lookAhead finds when the next cell wakes.
 func (l *look) lookAhead(ctx context.Context) error {
 	if l.brief {
-		l.out.Next = l.wakesNext()
-		l.out.Progress.next = l.out.Next
+		toldLook{l}.lookAhead()
 		return nil
 	}
 	l.out.Progress.wakes, l.out.Progress.whole, l.out.Progress.next = store.Wake{}, 0, 0

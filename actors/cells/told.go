@@ -11,11 +11,14 @@ import (
 // found by one that is not.
 const wholeEvery = time.Second
 
-// readTold reads what is told to workflows, where that is all there is to do: a brief look does not ask
+// toldLook is what a look does that is brief.
+type toldLook struct{ *look }
+
+// read reads what is told to workflows, where that is all there is to do: a brief look does not ask
 // which cells wake, as it has the last answer, and what has become of that since. It reports false where
 // a whole look is to be made.
-func (l *look) readTold(ctx context.Context) (bool, error) {
-	if !l.mayBeBrief() || l.Store.Server(ctx, l.ID) != l.Progress.from {
+func (l toldLook) read(ctx context.Context) (bool, error) {
+	if !l.may() || l.Store.Server(ctx, l.ID) != l.Progress.from {
 		return false, nil
 	}
 	if err := l.readParcels(ctx); err != nil {
@@ -34,35 +37,37 @@ func (l *look) readTold(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, f := range l.flows { // somebody else may have put them
-		l.wake(f.header.Wake)
+		l.first.note(f.header.Wake)
 	}
 	return true, nil
 }
 
-// mayBeBrief reports whether a look may be brief: it has no other cause than parcels, and no cell wakes.
-func (l *look) mayBeBrief() bool {
+// may reports whether a look may be brief: it has no other cause than parcels, and no cell wakes.
+func (l toldLook) may() bool {
 	now, p := l.out.Began, &l.Progress
 	lately := func(at store.Millis) bool { return at != 0 && now >= at && now < at.Add(wholeEvery) }
 	return l.Told && !l.former() && lately(p.whole) && !lately(p.mixed) && (p.next == 0 || p.next > now)
 }
 
-// noteWakes records when the cells wake that a commit has put.
-func (l *look) noteWakes(c *store.Commit) {
+// lookAhead finds when the first cell wakes, as far as a brief look knows: what woke first may wake later
+// by now, or never, and then the look that it causes finds that.
+func (l toldLook) lookAhead() {
+	l.first.note(l.Progress.next)
+	l.out.Next, l.out.Progress.next = l.first.at, l.first.at
+}
+
+// earliest is the first of some moments at which cells wake.
+type earliest struct{ at store.Millis } // 0: none does
+
+func (e *earliest) note(at store.Millis) {
+	if at != 0 && (e.at == 0 || at < e.at) {
+		e.at = at
+	}
+}
+
+// notePuts notes when the cells wake that a commit has put.
+func (e *earliest) notePuts(c *store.Commit) {
 	for i := range c.Puts {
-		l.wake(c.Puts[i].Wake)
+		e.note(c.Puts[i].Wake)
 	}
-}
-
-// wake records when a cell wakes.
-func (l *look) wake(at store.Millis) {
-	if at != 0 && (l.first == 0 || at < l.first) {
-		l.first = at
-	}
-}
-
-// wakesNext is when the first cell wakes, as far as a brief look knows: what woke first may wake later by
-// now, or never, and then the look that it causes finds that.
-func (l *look) wakesNext() store.Millis {
-	l.wake(l.Progress.next)
-	return l.first
 }
