@@ -133,7 +133,6 @@ func (nobody) On() bool { return false }
 func TestPagesStandAnyAnswer(t *testing.T) {
 	for seed := range uint64(25) {
 		pages := ui.New(whatever{seed: seed}, nobody{}, "", slog.New(slog.DiscardHandler))
-		defer pages.Close()
 		text := url.QueryEscape(hostile[int(seed)%len(hostile)]) //nolint:gosec // it is small
 		for _, path := range []string{
 			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "changes?topic=" + text, "changes?topic=mail", "operations?topic=" + text, "operation?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text,
@@ -152,5 +151,6 @@ func TestPagesStandAnyAnswer(t *testing.T) {
 				}
 			}
 		}
+		pages.Close()
 	}
 }

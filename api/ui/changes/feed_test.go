@@ -37,6 +37,13 @@ func (b *busy) WatchTasks(ctx context.Context, _ *ddqv1.WatchTasksRequest, _ ...
 	return &watch{ctx: ctx, ends: b.ends}, nil
 }
 
+// count returns how many watches were opened, and how many are open.
+func (b *busy) count() (opened, open int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.opened, b.watches
+}
+
 type watch struct {
 	grpc.ServerStreamingClient[ddqv1.WatchTasksResponse]
 	ctx  context.Context
@@ -110,12 +117,15 @@ func TestAFeedIsSharedAndEndsWhenNobodyLooks(t *testing.T) {
 			look(theirs)
 			time.Sleep(time.Second)
 		}
-		if server.opened != 2 {
-			t.Errorf("%d watches were opened for two who have other rights", server.opened)
+		if opened, _ := server.count(); opened != 2 {
+			t.Errorf("%d watches were opened for two who have other rights", opened)
 		}
 		time.Sleep(idleFor + time.Second)
-		if server.watches != 0 || len(fs.all) != 0 {
-			t.Errorf("%d watches, %d feeds", server.watches, len(fs.all))
+		fs.mu.Lock()
+		feeds := len(fs.all)
+		fs.mu.Unlock()
+		if _, open := server.count(); open != 0 || feeds != 0 {
+			t.Errorf("%d watches, %d feeds", open, feeds)
 		}
 		for i := range maxFeeds {
 			if _, err := fs.of(t.Context(), asked{topic: fmt.Sprint(i)}); err != nil {
@@ -127,8 +137,8 @@ func TestAFeedIsSharedAndEndsWhenNobodyLooks(t *testing.T) {
 		}
 		fs.close()
 		synctest.Wait() // the server hears of it
-		if server.watches != 0 {
-			t.Errorf("%d watches outlive the feeds", server.watches)
+		if _, open := server.count(); open != 0 {
+			t.Errorf("%d watches outlive the feeds", open)
 		}
 	})
 }
@@ -147,8 +157,8 @@ func TestAFeedThatEndedIsBegunAnew(t *testing.T) {
 			}
 			time.Sleep(500 * time.Millisecond)
 		}
-		if server.opened < 2 || failed > 1 {
-			t.Errorf("%d watches, and %d looks failed", server.opened, failed)
+		if opened, _ := server.count(); opened < 2 || failed > 1 {
+			t.Errorf("%d watches, and %d looks failed", opened, failed)
 		}
 	})
 }
