@@ -37,3 +37,15 @@ func (s *Actor) refundRest() {
 	s.holder.discard()
 	s.report.refundAll(s.saved.holds)
 }
+
+// giveRoomBack runs when the shard goes for good, as one of before a reshard does once it is empty: what
+// its holds and what was assigned to it take of subscriptions is heard of by nobody else. The end of a hold
+// that another node settled may not have been heard of here.
+func (s *Actor) giveRoomBack() {
+	held := s.holds.save()
+	s.report.refundAll(held)
+	for _, h := range held {
+		s.report.endHold(h)
+	}
+	s.report.sendEnded()
+}

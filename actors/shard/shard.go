@@ -106,6 +106,7 @@ func (s *Actor) Receive(c actor.Context) {
 		s.stop()
 		s.refundRest()
 	case *actor.Stopping:
+		s.giveRoomBack()
 		s.stop()
 	case *LoadTick:
 		s.Follow()

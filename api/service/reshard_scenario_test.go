@@ -205,6 +205,36 @@ func TestANodeFindsDeadLettersOfShardsThatItHasNotHeardOf(t *testing.T) {
 	}
 }
 
+// TestTheEndOfAReshardGivesRoomBack: a shard that goes may know of a hold that somebody else has ended, and
+// that its subscription counts.
+func TestTheEndOfAReshardGivesRoomBack(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
+		a := f.Nodes["a"].Sys
+		w := servicetest.SubscribeWith(t, a, subscription.Options{Topic: "mail", Worker: "w", MaxInFlight: 1}, 1)
+		servicetest.EnqueueOne(t, a, servicetest.After("mail", "before", 0))
+		held := w.TakeOne()
+		f.Reshard(f.Nodes["a"], "mail", 5)
+		former, token, _ := subscription.DecodeToken(held.Token)
+		if _, got, err := f.Store.Ack(t.Context(), store.Shard{Topic: "mail", N: former}, []store.Ack{{ID: "before", Token: token}}, 0); err != nil || got[0] != store.OK {
+			t.Fatal(got, err)
+		}
+		for range 60 {
+			if current, err := f.Store.GetTopic(t.Context(), "mail"); err != nil {
+				t.Fatal(err)
+			} else if !place.Resharding(&current) {
+				break
+			}
+			servicetest.Idle(time.Second)
+		}
+		_ = w.Sub.Grant(1)
+		servicetest.EnqueueOne(t, a, servicetest.After("mail", "behind", 0))
+		servicetest.Idle(time.Second)
+		if got := w.TakeOne(); got.Task.ID != "behind" {
+			t.Errorf("got %s", got.Task.ID)
+		}
+	})
+}
+
 func TestReshardGoesOnWithoutItsNode(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		w := f.Work(f.Nodes["b"], "mail", 100)

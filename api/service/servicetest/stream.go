@@ -28,8 +28,14 @@ type Stream struct {
 // Subscribe opens a stream with credit; the test ends it.
 func Subscribe(t *testing.T, s *service.Service, topic string, credit int) *Stream {
 	t.Helper()
+	return SubscribeWith(t, s, subscription.Options{Topic: topic, Worker: "w"}, credit)
+}
+
+// SubscribeWith is Subscribe with other options.
+func SubscribeWith(t *testing.T, s *service.Service, options subscription.Options, credit int) *Stream {
+	t.Helper()
 	o := &Stream{T: t}
-	sub, err := s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: topic, Worker: "w"}, o)
+	sub, err := s.Delivery.Subscribe(t.Context(), options, o)
 	if err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}
