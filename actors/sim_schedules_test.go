@@ -224,7 +224,7 @@ func (s *sim) commit(sh store.Shard, f *store.Fence, commits []store.Commit) []s
 	return results
 }
 
-// pendingOf are the tasks that commits remove, as far as they are pending.
+// pendingOf says of the tasks that commits remove, and that are in the shard, whether they are pending.
 func (s *sim) pendingOf(sh store.Shard, commits []store.Commit) map[string]bool {
 	var ids []string
 	for i := range commits {
@@ -236,7 +236,9 @@ func (s *sim) pendingOf(sh store.Shard, commits []store.Commit) map[string]bool 
 	}
 	pending := make(map[string]bool)
 	for _, t := range found {
-		pending[t.ID] = t.State.Pending()
+		if t.State != store.StateUnknown {
+			pending[t.ID] = t.State.Pending()
+		}
 	}
 	return pending
 }
