@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -198,9 +199,12 @@ func TestOperationsAboutEverything(t *testing.T) {
 
 // One operation about everything runs at a time. One that did not come to its end is gone on with.
 func TestReencryptionGoesOn(t *testing.T) {
+	var mu sync.Mutex // guards marks
 	var marks []string
 	config := Config{Reencrypt: func(ctx context.Context, mark string, _ int, report func(operations.Progress) error) error {
+		mu.Lock()
 		marks = append(marks, mark)
+		mu.Unlock()
 		if err := report(operations.Progress{Matched: 1, Mark: "here"}); err != nil || mark != "" {
 			return err
 		}
@@ -230,6 +234,8 @@ func TestReencryptionGoesOn(t *testing.T) {
 		}
 		_, err = start()
 		must(r, err)
+		mu.Lock()
+		defer mu.Unlock()
 		if want := []string{"", "here", ""}; !slices.Equal(marks, want) {
 			t.Errorf("they began at %q, want %q", marks, want)
 		}
