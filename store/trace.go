@@ -6,6 +6,22 @@ const MaxTraceState = 256
 // TraceID is the id of a trace; zero for none.
 type TraceID [16]byte
 
+// Bytes is the id itself; nil for none.
+func (id *TraceID) Bytes() []byte {
+	if *id == (TraceID{}) {
+		return nil
+	}
+	return id[:]
+}
+
+// TraceIDOf reads what Bytes returned. What has another length is none.
+func TraceIDOf(b []byte) (id TraceID) {
+	if len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id
+}
+
 // Trace is the trace context of whoever enqueued a task, as W3C Trace Context has it. What a
 // task points to is never changed.
 type Trace struct {

@@ -46,7 +46,7 @@ func historyWire(f *service.Found) *ddqv1.Task {
 			Outcome:   wire.Enum(outcomeToWire[:], a.Outcome),
 			Error:     wire.Text(a.Error),
 			DueAt:     wire.StampOrNil(a.Due),
-			TraceId:   wire.ShowTraceID(&a.Trace),
+			TraceId:   a.Trace.Bytes(),
 		})
 	}
 	return t

@@ -31,18 +31,8 @@ func ReadTrace(parent, state string) (t *store.Trace, whole bool) {
 
 // ReadTraceID reads the id of a trace, zero for none and for what is none; whole is false then.
 func ReadTraceID(b []byte) (id store.TraceID, whole bool) {
-	if len(b) == len(id) {
-		copy(id[:], b)
-	}
+	id = store.TraceIDOf(b)
 	return id, len(b) == 0 || id != store.TraceID{}
-}
-
-// ShowTraceID writes it, nil for none. What it returns is id itself.
-func ShowTraceID(id *store.TraceID) []byte {
-	if *id == (store.TraceID{}) {
-		return nil
-	}
-	return id[:]
 }
 
 // Traceparent writes it.

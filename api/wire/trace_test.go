@@ -88,13 +88,13 @@ func TestIdsOfTracesOfAttempts(t *testing.T) {
 		{strings.Repeat("\x00", 16), "", false},
 	} {
 		id, whole := ReadTraceID([]byte(c.in))
-		if got := string(ShowTraceID(&id)); got != c.want || whole != c.whole {
+		if got := string(id.Bytes()); got != c.want || whole != c.whole {
 			t.Errorf("%q is read as %q, whole: %v", c.in, got, whole)
 		}
 	}
 	none := []byte(nil)
 	if n := testing.AllocsPerRun(100, func() {
-		if id, _ := ReadTraceID(none); ShowTraceID(&id) != nil {
+		if id, _ := ReadTraceID(none); id.Bytes() != nil {
 			t.Error("it is there")
 		}
 	}); n != 0 {

@@ -20,7 +20,7 @@ func AppendHistory(b []byte, h store.History) ([]byte, error) {
 			Outcome:   int32(a.Outcome),
 			Error:     []byte(a.Error),
 			DueMs:     int64(a.Due),
-			Trace:     encodeTraceID(&a.Trace),
+			Trace:     a.Trace.Bytes(),
 		}
 	}
 	start, size := len(b), past.SizeVT()
@@ -48,7 +48,7 @@ func DecodeHistory(b []byte) (store.History, error) {
 			Outcome: store.Outcome(a.Outcome),
 			Error:   string(a.Error),
 			Due:     store.Millis(a.DueMs),
-			Trace:   decodeTraceID(a.Trace),
+			Trace:   store.TraceIDOf(a.Trace),
 		}
 	}
 	return h, nil

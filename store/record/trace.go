@@ -27,19 +27,3 @@ func DecodeTrace(b []byte) *store.Trace {
 	copy(t.Span[:], b[len(t.ID):])
 	return t
 }
-
-// encodeTraceID returns nil for none, and else id itself: it allocates nothing.
-func encodeTraceID(id *store.TraceID) []byte {
-	if *id == (store.TraceID{}) {
-		return nil
-	}
-	return id[:]
-}
-
-// decodeTraceID reads what encodeTraceID wrote. What has another length is none.
-func decodeTraceID(b []byte) (id store.TraceID) {
-	if len(b) == len(id) {
-		copy(id[:], b)
-	}
-	return id
-}

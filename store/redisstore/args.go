@@ -35,12 +35,7 @@ func (a *args) int(n int64)       { a.buf = strconv.AppendInt(a.buf, n, 10); a.e
 func (a *args) tok(t store.Token) { a.buf = append(a.buf, t[:]...); a.end() }
 
 // trace adds the id of a trace, or nothing.
-func (a *args) trace(id store.TraceID) {
-	if id != (store.TraceID{}) {
-		a.buf = append(a.buf, id[:]...)
-	}
-	a.end()
-}
+func (a *args) trace(id store.TraceID) { a.buf = append(a.buf, id.Bytes()...); a.end() }
 
 // flag adds 1, or nothing.
 func (a *args) flag(on bool) {
