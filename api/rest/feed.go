@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // unreadFor is how long a client may leave a stream unread before it is cut.
@@ -40,4 +42,38 @@ func line(v any) []byte {
 		panic(err)
 	}
 	return append(text, '\n')
+}
+
+// messageText is a message of the API in JSON.
+func messageText(m proto.Message) []byte {
+	text, err := write.Marshal(m)
+	if err != nil { // the server made it
+		panic(err)
+	}
+	return text
+}
+
+// messages is how a watch is written whose events, or lines, are whole messages of the API.
+type messages struct {
+	style
+	lines bool
+}
+
+func messagesIn(asLines bool) messages {
+	if asLines {
+		return messages{lines{}, true}
+	}
+	return messages{events{}, false}
+}
+
+// message is an event of that name, or a line. id is that of the event; empty: it has none.
+func (f messages) message(event, id string, m proto.Message) []byte {
+	text := messageText(m)
+	if f.lines {
+		return append(text, '\n')
+	}
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	return []byte(id + "event: " + event + "\ndata: " + string(text) + "\n\n")
 }

@@ -179,14 +179,6 @@ type style interface {
 
 func cursorText(cursor []byte) string { return base64.RawURLEncoding.EncodeToString(cursor) }
 
-func changeText(c *ddqv1.TaskChange) []byte {
-	text, err := write.Marshal(c)
-	if err != nil { // the server made it
-		panic(err)
-	}
-	return text
-}
-
 // events are those of the browser's EventSource.
 type events struct{}
 
@@ -197,7 +189,7 @@ func (events) hello(cursor []byte) []byte {
 }
 
 func (events) change(behind []byte, c *ddqv1.TaskChange) []byte {
-	return []byte("id: " + cursorText(behind) + "\nevent: change\ndata: " + string(changeText(c)) + "\n\n")
+	return []byte("id: " + cursorText(behind) + "\nevent: change\ndata: " + string(messageText(c)) + "\n\n")
 }
 
 // idle has no data, so that nothing is told to the page, but where it is.
@@ -226,5 +218,5 @@ func (lines) idle(cursor []byte) []byte  { return line(watchLine{Cursor: cursorT
 func (lines) end(p *problem) []byte      { return line(watchLine{Error: p}) }
 
 func (lines) change(behind []byte, c *ddqv1.TaskChange) []byte {
-	return line(watchLine{Cursor: cursorText(behind), Change: changeText(c)})
+	return line(watchLine{Cursor: cursorText(behind), Change: messageText(c)})
 }

@@ -47,7 +47,7 @@ func (a *api) watchOperation(w http.ResponseWriter, r *http.Request, params map[
 		w.WriteHeader(http.StatusNoContent) // by which a browser knows not to come again
 		return
 	}
-	as := operationStyle(accepts(r, linesType))
+	as := operationFeed{messagesIn(accepts(r, linesType))}
 	out := newFeed(w, as.contentType())
 	if err := a.followOperation(r.Context(), ask, seen.Operation, known, as, out); err != nil {
 		_ = out.send(as.end(problemOf(err).named(w))) // the client may be gone
@@ -65,7 +65,7 @@ func (a *api) followOperation(ctx context.Context, ask *ddqv1.GetOperationReques
 		text, mark := []byte(nil), operationMark(o)
 		switch {
 		case mark != known:
-			text = as.operation(mark, o)
+			text = as.message("operation", mark, o)
 		case time.Since(told) >= maxSilent:
 			text = as.silent()
 		}
@@ -103,34 +103,13 @@ func operationMark(o *ddqv1.Operation) string {
 }
 
 // operationFeed is how operations are written.
-type operationFeed struct {
-	style
-	lines bool
-}
-
-func operationStyle(asLines bool) operationFeed {
-	if asLines {
-		return operationFeed{lines{}, true}
-	}
-	return operationFeed{events{}, false}
-}
+type operationFeed struct{ messages }
 
 func (f operationFeed) begin() []byte {
 	if f.lines {
 		return nil
 	}
 	return []byte("retry: 1000\n")
-}
-
-func (f operationFeed) operation(mark string, o *ddqv1.Operation) []byte {
-	text, err := write.Marshal(o)
-	if err != nil { // the server made it
-		panic(err)
-	}
-	if f.lines {
-		return append(text, '\n')
-	}
-	return []byte("id: " + mark + "\nevent: operation\ndata: " + string(text) + "\n\n")
 }
 
 // silent is told where nothing is new, so that a broken connection is noticed. Lines have nothing that says nothing.

@@ -33,10 +33,10 @@ func (a *api) watchOverview(w http.ResponseWriter, r *http.Request, _ map[string
 		problemOf(err).write(w, r)
 		return
 	}
-	as := overviewStyle(accepts(r, linesType))
+	as := messagesIn(accepts(r, linesType))
 	out := newFeed(w, as.contentType())
 	for {
-		if out.send(as.overview(seen.Overview)) != nil {
+		if out.send(as.message("overview", "", seen.Overview)) != nil {
 			return
 		}
 		if seen, err = stream.Recv(); err != nil {
@@ -44,28 +44,4 @@ func (a *api) watchOverview(w http.ResponseWriter, r *http.Request, _ map[string
 			return
 		}
 	}
-}
-
-// overviewFeed is how overviews are written.
-type overviewFeed struct {
-	style
-	lines bool
-}
-
-func overviewStyle(asLines bool) overviewFeed {
-	if asLines {
-		return overviewFeed{lines{}, true}
-	}
-	return overviewFeed{events{}, false}
-}
-
-func (o overviewFeed) overview(v *ddqv1.GetOverviewResponse) []byte {
-	text, err := write.Marshal(v)
-	if err != nil { // the server made it
-		panic(err)
-	}
-	if o.lines {
-		return append(text, '\n')
-	}
-	return []byte("event: overview\ndata: " + string(text) + "\n\n")
 }
