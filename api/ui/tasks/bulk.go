@@ -12,21 +12,10 @@ import (
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
 
-const (
-	// countPage and mostCounted bound what a count of what a filter matches reads.
-	countPage   = 1000
-	mostCounted = 10_000
-	// grownBy is by how much, in percent, what a filter matches may grow between the count and the
-	// action: beyond that it is counted and asked for once more.
-	grownBy = 10
-)
-
 // bulk are all dead letters that a filter matches, on every page.
 type bulk struct {
 	topic, reason, err string
-	count              int64
-	more               bool   // there are more than were counted
-	refused            string // why nothing was done; empty: it was not tried
+	matched
 }
 
 // count counts them by reading them; very many of a whole topic as the store does.
@@ -48,18 +37,11 @@ func (s *section) count(ctx context.Context, form url.Values) (*bulk, error) {
 		b.count = 0
 	}
 	r := &ddqv1.ListDeadLettersRequest{Topic: topic, Filter: filter, PageSize: countPage}
-	for b.count < mostCounted {
+	return b, b.read(func(token string) (int, string, error) {
+		r.PageToken = token
 		list, err := s.admin.ListDeadLetters(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		b.count, r.PageToken = b.count+int64(len(list.GetTasks())), list.GetNextPageToken()
-		if r.PageToken == "" {
-			return b, nil
-		}
-	}
-	b.more = true
-	return b, nil
+		return len(list.GetTasks()), list.GetNextPageToken(), err
+	})
 }
 
 // countDead asks whether all of them are meant.
@@ -81,18 +63,10 @@ func (s *section) agreed(ctx context.Context, form url.Values) error {
 	if err != nil {
 		return err
 	}
-	if b.refused = grown(told, b.count); b.refused == "" {
-		return nil
+	if !b.agrees(told) {
+		return &frame.Question{View: b.view()}
 	}
-	return &frame.Question{View: b.view()}
-}
-
-// grown says that a filter matches by far more than the visitor was told; empty: it does not.
-func grown(told, now int64) string {
-	if now*100 <= told*(100+grownBy) {
-		return ""
-	}
-	return fmt.Sprintf("Nothing was done: the filter matched %s when they were counted.", frame.CountText(told))
+	return nil
 }
 
 func (b *bulk) view() frame.View {
@@ -107,24 +81,10 @@ func (b *bulk) body() g.Node {
 	return g.Group{
 		h.P(frame.Anchor("Dead letters of "+frame.Cut(b.topic), "dead", b.pairs()...)),
 		g.If(b.refused != "", frame.Alert(b.refused)),
-		h.P(g.Text(b.text())),
+		h.P(g.Text(b.text("dead letter", "dead letters"))),
 		frame.Facts(frame.Fact("topic", g.Text(frame.Cut(b.topic))), frame.FactIf("reason", b.reason), frame.FactIf("error contains", b.err)),
 		g.If(b.count > 0, b.forms()),
 	}
-}
-
-// text says how many there are.
-func (b *bulk) text() string { return matchedText(b.count, b.more, "dead letter", "dead letters") }
-
-// matchedText says how many of something are matched.
-func matchedText(count int64, more bool, one, several string) string {
-	switch {
-	case more:
-		return "More than " + frame.CountText(count) + " " + several + " are matched."
-	case count == 1:
-		return "One " + one + " is matched."
-	}
-	return frame.CountText(count) + " " + several + " are matched."
 }
 
 // rateField is how many tasks an operation changes in a second.

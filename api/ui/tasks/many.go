@@ -19,9 +19,7 @@ import (
 // many are all pending tasks that a filter matches, on every page.
 type many struct {
 	*filter
-	count   int64
-	more    bool   // there are more than were counted
-	refused string // why nothing was done; empty: it was not tried
+	matched
 }
 
 // readMany reads the filter of a form, without those that are running: they are neither deleted nor moved.
@@ -49,18 +47,11 @@ func (s *section) counted(ctx context.Context, form url.Values) (*many, error) {
 		return nil, err
 	}
 	r := &ddqv1.ListTasksRequest{Topic: m.topic, Filter: m.tasks, PageSize: countPage}
-	for m.count < mostCounted {
+	return m, m.read(func(token string) (int, string, error) {
+		r.PageToken = token
 		list, err := s.queue.ListTasks(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		m.count, r.PageToken = m.count+int64(len(list.GetTasks())), list.GetNextPageToken()
-		if r.PageToken == "" {
-			return m, nil
-		}
-	}
-	m.more = true
-	return m, nil
+		return len(list.GetTasks()), list.GetNextPageToken(), err
+	})
 }
 
 // countTasks asks whether all of them are meant, and what is to be done.
@@ -84,7 +75,7 @@ func (m *many) body() g.Node {
 	return g.Group{
 		h.P(frame.Anchor("Tasks of "+frame.Cut(m.topic), "tasks", m.pairs()...)),
 		g.If(m.refused != "", frame.Alert(m.refused)),
-		h.P(g.Text(matchedText(m.count, m.more, "task that waits", "tasks that wait"))),
+		h.P(g.Text(m.text("task that waits", "tasks that wait"))),
 		frame.Facts(facts),
 		g.If(m.count > 0, m.forms()),
 	}
@@ -112,7 +103,7 @@ func (s *section) meant(ctx context.Context, form url.Values) (*many, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.refused = grown(told, m.count); m.refused != "" {
+	if !m.agrees(told) {
 		return nil, &frame.Question{View: m.view()}
 	}
 	return m, nil
