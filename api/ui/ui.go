@@ -19,8 +19,11 @@ import (
 // Prefix is where all paths of the pages begin.
 const Prefix = frame.Prefix
 
+// TraceID is where the id of a trace goes in the address of traces.
+const TraceID = tasks.TraceID
+
 // New returns the pages of the server at the other end of conn, which is its channel. Traces are looked
-// at under an address that has tasks.TraceID in it; empty: pages name them only.
+// at under an address that has TraceID in it; empty: pages name them only.
 func New(conn grpc.ClientConnInterface, logins frame.Logins, traces string, log *slog.Logger) *frame.Frame {
 	return frame.New(conn, logins, log,
 		topics.New(conn), tasks.New(conn, traces), changes.New(conn), operations.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))

@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/server/delivery"
+	"github.com/ddq-io/ddq/api/ui"
 	"github.com/ddq-io/ddq/cmd/node/spans"
 )
 
 // TraceIDMark is where the id of a trace goes in --trace-url.
-const TraceIDMark = "{trace_id}"
+const TraceIDMark = ui.TraceID
 
 // TraceURLHelp is what --trace-url is, of every command that has it.
 const TraceURLHelp = "where traces are looked at, such as 'https://traces.example.com/" + TraceIDMark + "'; pages and ddq task trace have links there"

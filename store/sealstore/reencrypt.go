@@ -51,7 +51,7 @@ func compareShards(a, b store.Shard) int {
 // Reencrypt retires the keys that are in use, goes through all shards, and notes at the end that the keys which
 // were retired when it began are not needed any more.
 func (s *Store) Reencrypt(ctx context.Context, r Reencryption) error {
-	p, done, err := s.begin(ctx, r.Mark)
+	p, err := s.begin(ctx, r.Mark)
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,7 @@ func (s *Store) Reencrypt(ctx context.Context, r Reencryption) error {
 		return fmt.Errorf("list shards: %w", err)
 	}
 	slices.SortFunc(shards, compareShards)
+	var done Reencrypted
 	for _, shard := range shards {
 		if p.before(shard) {
 			continue
@@ -75,25 +76,25 @@ func (s *Store) Reencrypt(ctx context.Context, r Reencryption) error {
 }
 
 // begin returns where to go on; the beginning where there is no mark.
-func (s *Store) begin(ctx context.Context, mark string) (*progress, Reencrypted, error) {
+func (s *Store) begin(ctx context.Context, mark string) (*progress, error) {
 	p := new(progress)
 	if mark != "" {
 		if err := json.Unmarshal([]byte(mark), p); err != nil {
-			return nil, Reencrypted{}, fmt.Errorf("the mark of a reencryption: %w", err)
+			return nil, fmt.Errorf("the mark of a reencryption: %w", err)
 		}
 	} else if err := s.keys.Retire(ctx); err != nil {
-		return nil, Reencrypted{}, err
+		return nil, err
 	}
 	ids, err := s.keys.Settle(ctx)
 	if err != nil {
-		return nil, Reencrypted{}, err
+		return nil, err
 	}
 	if mark == "" {
 		for _, id := range ids {
 			p.Keys = append(p.Keys, id.String())
 		}
 	}
-	return p, Reencrypted{}, nil
+	return p, nil
 }
 
 // ids are those of the keys that nobody needs at the end.

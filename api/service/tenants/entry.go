@@ -15,11 +15,8 @@ import (
 // Enter returns what the tasks of a request pass on their way into the namespace of the call; nil where it has
 // no quotas.
 func (s *Tenants) Enter(ctx context.Context, n int) *Entry {
-	if s.quotas == nil {
-		return nil
-	}
 	namespace := scope.Of(ctx)
-	q := s.quotas(namespace)
+	q := s.quotasOf(namespace)
 	if q == nil {
 		return nil
 	}

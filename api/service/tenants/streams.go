@@ -50,7 +50,7 @@ func streamsKey(namespace string) store.LimitKey { return limitKey(namespace, "s
 
 // mostStreams is how many a namespace may have; 0: any number.
 func (s *Tenants) mostStreams(namespace string) int {
-	q := s.quotas(namespace)
+	q := s.quotasOf(namespace)
 	if q == nil {
 		return 0
 	}
