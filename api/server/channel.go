@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 
@@ -41,6 +43,26 @@ type callerKey struct{}
 func (c channel) Invoke(ctx context.Context, method string, request, response any, opts ...grpc.CallOption) error {
 	lasting := context.WithValue(context.WithoutCancel(ctx), callerKey{}, ctx)
 	return c.Channel.Invoke(lasting, method, request, response, opts...)
+}
+
+// NewStream keeps a promise of grpc.ClientStream on which generated clients rest: where the client sends one
+// message, sending it does not fail because the handler has ended. What it answered is for RecvMsg to tell.
+func (c channel) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := c.Channel.NewStream(ctx, desc, method, opts...)
+	if err != nil || desc.ClientStreams {
+		return stream, err
+	}
+	return requestStream{stream}, nil
+}
+
+// requestStream sends one message.
+type requestStream struct{ grpc.ClientStream }
+
+func (s requestStream) SendMsg(m any) error {
+	if err := s.ClientStream.SendMsg(m); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
 }
 
 // localCalls are the calls of the channel that run. Those of streams may outlive their

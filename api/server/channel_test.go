@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
@@ -39,6 +40,25 @@ func TestChannelAnswersAsThePort(t *testing.T) {
 		_, err := local.GetTask(r.Context(), &ddqv1.GetTaskRequest{Topic: "t", Id: "a"})
 		if got := statustest.Look(r.T, err); got.Code != codes.Internal || got.Reason != "INTERNAL" {
 			r.Errorf("a panic became %v", err)
+		}
+	})
+}
+
+// A call whose answer is there before the request was sent tells that answer, and not that sending failed.
+func TestChannelTellsWhatWasAnsweredEarly(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		conn := r.server.Channel()
+		r.server.Stop(r.Context())
+		for range 64 { // as whether a request can still be sent is up to chance
+			stream, err := conn.NewStream(r.Context(), &grpc.StreamDesc{ServerStreams: true}, ddqv1.DelayQueueService_WatchTasks_FullMethodName)
+			must(r, err)
+			synctest.Wait()
+			must(r, stream.SendMsg(&ddqv1.WatchTasksRequest{Topic: "t"}))
+			must(r, stream.CloseSend())
+			err = stream.RecvMsg(&ddqv1.WatchTasksResponse{})
+			if got := statustest.Look(r.T, err); got.Reason != "DRAINING" {
+				r.Errorf("got %v", err)
+			}
 		}
 	})
 }
