@@ -349,7 +349,8 @@ func (p *pair) checkHistory(rt *rapid.T) {
 			h := &all[i]
 			h.Attempts, h.Result = append([]store.Attempt{}, h.Attempts...), append([]byte{}, h.Result...)
 			for k := range h.Attempts {
-				h.Attempts[k].Started, h.Attempts[k].Ended = p.round(h.Attempts[k].Started), p.round(h.Attempts[k].Ended)
+				a := &h.Attempts[k]
+				a.Due, a.Started, a.Ended = p.round(a.Due), p.round(a.Started), p.round(a.Ended)
 			}
 		}
 		return all, err
