@@ -99,6 +99,15 @@ func (s SimNode) Abandon() {
 
 func (s SimNode) Renew(ctx context.Context) { s.rt.Keeper.Renew(ctx) }
 
+// Looks reports whether somebody reads or changes what a topic is, or waits for that: it may be a link, with
+// tasks of shards that are new to the node.
+func (s SimNode) Looks() bool {
+	locks := &s.topics.locks
+	locks.mu.Lock()
+	defer locks.mu.Unlock()
+	return len(locks.locks) > 0
+}
+
 func (s SimNode) FollowView() {
 	s.rt.Fleet.Update()
 	s.Peer().Resumed()

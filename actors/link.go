@@ -56,12 +56,9 @@ func (l *link) Deliver(tasks []subscription.Delivery) {
 			l.topic.lookAgain()
 			dropped := l.deliver(later)
 			for _, d := range dropped {
-				l.sub.Budget.Sent(subscription.BodyBytes(d.Task))
 				l.rt.Log.Error("task of an unknown shard dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
-			} // its hold runs out
-			if len(dropped) > 0 {
-				l.rt.Send(l.pid, &shard.Refunded{Sub: l.sub.ID, N: len(dropped)})
 			}
+			l.drop(dropped)
 		})
 	}
 	l.delivered.Add(int64(len(tasks)))
@@ -81,10 +78,22 @@ func (l *link) deliver(tasks []subscription.Delivery) (rest []subscription.Deliv
 	}
 	for n, ds := range byShard {
 		if len(ds) > 0 {
-			l.rt.Send(shards[n].pid, &shard.HeldElsewhere{Sub: l.sub, Tasks: ds})
+			l.rt.Send(shards[n].pid, &shard.HeldElsewhere{Sub: l.sub, Tasks: ds, Lost: l.drop})
 		}
 	}
 	return rest
+}
+
+// drop gives back the room of tasks that no shard here heard of. Their holds run out, unless they are over
+// already, as those of a shard of before a reshard are.
+func (l *link) drop(tasks []subscription.Delivery) {
+	if len(tasks) == 0 {
+		return
+	}
+	for _, d := range tasks {
+		l.sub.Budget.Sent(subscription.BodyBytes(d.Task))
+	}
+	l.rt.Send(l.pid, &shard.Refunded{Sub: l.sub.ID, N: len(tasks)})
 }
 
 // Cancel passes on what the other node says of tasks that it holds for this one.

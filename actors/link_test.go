@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service/servicetest"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // A task that comes over a link and is of no shard that this node finds is dropped: its hold
@@ -33,6 +34,34 @@ func TestTasksOfShardsThatNobodyKnowsKeepNoRoom(t *testing.T) {
 		}
 		if seen < 60 {
 			t.Errorf("%d of 60 tasks were delivered", seen)
+		}
+	})
+}
+
+// A task that comes over a link for a shard whose actor has just ended, as at the end of a reshard, does not
+// keep the worker's room.
+func TestTasksForShardsThatEndedKeepNoRoom(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		const room = 3
+		w := subscribeFew(t, f.Nodes["b"].Sys, "mail", room)
+		servicetest.Idle(time.Second)
+		owners := f.Owners("mail")
+		for n, owner := range owners {
+			if owner == "a" {
+				f.Nodes["b"].Sys.Node().StopShard("mail", n)
+			}
+		}
+		for _, owner := range []string{"a", "b"} {
+			for i, sent := 0, 0; sent < room; i++ {
+				if id := fmt.Sprint(i); owners[place.ShardOf(id, len(owners))] == owner {
+					servicetest.EnqueueOne(t, f.Nodes["a"].Sys, servicetest.After("mail", id, 0))
+					sent++
+				}
+			}
+			servicetest.Idle(time.Second)
+		}
+		if got := len(w.Take()); got != room {
+			t.Errorf("%d tasks were delivered, want %d", got, room)
 		}
 	})
 }

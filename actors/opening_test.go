@@ -161,6 +161,26 @@ func TestOpeningEndsAtTheDeadline(t *testing.T) {
 	})
 }
 
+// Callers that learn together that a topic has changed do not each ask the store, one behind the other.
+func TestTopicIsReadOnceForAllWhoWait(t *testing.T) {
+	slowTopicsBubble(t, func(t *testing.T, s *service.Service, f *slowTopics) {
+		servicetest.EnqueueOne(t, s, servicetest.After("slow", "a", time.Hour))
+		before, began := f.asked.Load(), time.Now()
+		var wg sync.WaitGroup
+		for range 60 {
+			wg.Go(func() {
+				if err := s.Node().Topics().Refresh(t.Context(), "slow"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n, took := f.asked.Load()-before, time.Since(began); n > 5 || took > 20*time.Second {
+			t.Errorf("the store was asked %d times what the topic is, in %v", n, took)
+		}
+	})
+}
+
 func TestTopicIsOpenedOnceForAllWhoWait(t *testing.T) {
 	slowTopicsBubble(t, func(t *testing.T, s *service.Service, f *slowTopics) {
 		var wg sync.WaitGroup

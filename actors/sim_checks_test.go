@@ -46,7 +46,7 @@ func (s *sim) check(n *simNode) {
 	if n.dead.Load() || len(s.breach) >= simBreaches {
 		return
 	}
-	quiet := !n.paused && n.looks.Load() == 0 && len(n.backlog)+len(n.fallen) == 0 && !slices.ContainsFunc(s.ready, func(j simJob) bool { return j.node == n })
+	quiet := !n.paused && !n.sys.Looks() && len(n.backlog)+len(n.fallen) == 0 && !slices.ContainsFunc(s.ready, func(j simJob) bool { return j.node == n })
 	for id, a := range n.actors {
 		if t, ok := actors.PeekTopic(a); ok {
 			s.checkTopic(n, id, t, quiet)

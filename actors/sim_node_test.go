@@ -35,7 +35,6 @@ type simNode struct {
 	use  *service.Service
 
 	dead   atomic.Bool
-	looks  atomic.Int32  // calls in flight that tell it of other shards of a topic
 	killed chan struct{} // closed once dead
 	ctx    context.Context
 	cancel context.CancelFunc

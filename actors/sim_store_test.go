@@ -70,10 +70,6 @@ func (st *simStore) call(ctx context.Context, op string, shard store.Shard, writ
 		return store.ErrClosed
 	}
 	s.myTurn(n)
-	if op == "get topic" || op == "seal" { // a link may wait for it, with tasks of shards that are new to the node
-		n.looks.Add(1)
-		defer n.looks.Add(-1)
-	}
 	c := &simCall{turn: s.whose(), done: make(chan struct{}), apply: apply}
 	s.ask(simArrival{call: op, n: shard.N, do: func() { s.send(n, c, op, shard, writes) }})
 	select {

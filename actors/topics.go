@@ -84,75 +84,21 @@ func (s *Topics) broadcast(m any) {
 	}
 }
 
-// topicLocks has a lock for each topic that is being opened, changed or read again. Calls
-// of the store are made under it, so whoever waits does so until its own context ends,
-// and never for another topic. The zero value is ready.
-type topicLocks struct {
-	mu    sync.Mutex
-	locks map[string]*topicLock // guarded by mu
-}
-
-type topicLock struct {
-	turn  chan struct{} // has room for one: whoever is inside
-	users int           // inside or waiting; guarded by topicLocks.mu
-}
-
-// Lock waits for the lock of a topic, or for the end of ctx.
-func (l *topicLocks) Lock(ctx context.Context, topic string) (unlock func(), err error) {
-	t := l.join(topic)
-	select {
-	case t.turn <- struct{}{}:
-		return func() {
-			<-t.turn
-			l.leave(topic, t)
-		}, nil
-	case <-ctx.Done():
-		l.leave(topic, t)
-		return nil, ctx.Err()
-	}
-}
-
-func (l *topicLocks) join(topic string) *topicLock {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.locks[topic]
-	if t == nil {
-		t = &topicLock{turn: make(chan struct{}, 1)}
-		if l.locks == nil {
-			l.locks = make(map[string]*topicLock)
-		}
-		l.locks[topic] = t
-	}
-	t.users++
-	return t
-}
-
-func (l *topicLocks) leave(topic string, t *topicLock) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t.users--; t.users == 0 {
-		delete(l.locks, topic)
-	}
-}
-
 // Refresh applies what the store says of a topic.
 func (s *Topics) Refresh(ctx context.Context, name string) error {
 	_, err := s.Read(ctx, name)
 	return err
 }
 
-// Read is Refresh, and returns what that is.
+// Read is Refresh, and returns what that is. Calls that wait for each other share what the store says.
 func (s *Topics) Read(ctx context.Context, name string) (store.Topic, error) {
-	unlock, err := s.locks.Lock(ctx, name)
-	if err != nil {
-		return store.Topic{}, err
-	}
-	defer unlock()
-	t, err := s.Stored(ctx, name)
-	if err != nil {
-		return store.Topic{}, err
-	}
-	return t, s.Configure(ctx, t)
+	return s.locks.share(ctx, name, func() (store.Topic, error) {
+		t, err := s.Stored(ctx, name)
+		if err != nil {
+			return store.Topic{}, err
+		}
+		return t, s.Configure(ctx, t)
+	})
 }
 
 // Stored returns what the store says of a topic, after a generation of shards that it

@@ -417,6 +417,7 @@ func (h *holder) discard() {
 func (h *holder) takeOver(m *HeldElsewhere) {
 	now := h.Now()
 	h.report.assign(m.Sub.ID, len(m.Tasks))
+	m.heard = true
 	var late []subscription.HeldTask
 	for _, d := range m.Tasks {
 		_, token, _ := subscription.DecodeToken(d.Token)

@@ -110,9 +110,12 @@ type (
 	// CancelHolds comes from the node and links: the cancellation of tasks was asked for.
 	CancelHolds struct{ Holds []fleet.EndedHold }
 	// HeldElsewhere comes from a link: the shard's owner holds these for a subscription.
+	// Lost is told instead of them when its actor ended before it heard of that.
 	HeldElsewhere struct {
 		Sub   *subscription.Subscriber
 		Tasks []subscription.Delivery
+		Lost  func(tasks []subscription.Delivery)
+		heard bool // the shard counts them
 	}
 	// SeqSeen comes from the node: the seq that the store has, and whether it has no task
 	// to deliver or to watch.
@@ -178,6 +181,13 @@ func (m *Forget) confirm() { m.Runtime.Send(m.Sub.Worker, &Forgotten{m.Shard}) }
 
 // Fail confirms, too: a shard that stops gives the subscription nothing more either.
 func (m *Forget) Fail(*problem.Error) { m.confirm() }
+
+// Fail tells the link. A shard that panics gives the room of what it heard of back itself.
+func (m *HeldElsewhere) Fail(*problem.Error) {
+	if !m.heard {
+		m.Lost(m.Tasks)
+	}
+}
 
 // Fail refuses the tasks.
 func (m *AddTasks) Fail(err *problem.Error) { FailAdditions(m.Items, err) }
