@@ -397,6 +397,8 @@ type simLink struct {
 	told    bool        // Closed was called
 	broken  bool        // nothing that is on the way arrives
 	out, in time.Time   // when the last message of each way arrives
+	went    simInOrder  // what arrived at the other end
+	came    simInOrder  // and at this one
 	queued  int         // credit granted before it was open
 	drained bool        // it is to begin anew
 }
@@ -444,7 +446,7 @@ func (l *simLink) there(do func()) {
 					do()
 					return
 				}
-				l.at.whenAwake(do)
+				l.at.whenAwake(l.went.next(do))
 			}
 		})
 	})
@@ -455,9 +457,22 @@ func (l *simLink) back(do func()) {
 	l.in = later(l.in, time.Now().Add(l.s.lag()))
 	l.s.at(l.in, func() {
 		if !l.from.dead.Load() && !l.told && !l.broken {
-			l.from.whenAwake(do)
+			l.from.whenAwake(l.came.next(do))
 		}
 	})
+}
+
+// simInOrder is what arrived and may have to wait for a paused node, which takes what piled up in any order.
+type simInOrder []func()
+
+// next returns a function that does what has waited longest, once each for what arrived.
+func (q *simInOrder) next(do func()) func() {
+	*q = append(*q, do)
+	return func() {
+		first := (*q)[0]
+		*q = (*q)[1:]
+		first()
+	}
 }
 
 func later(a, b time.Time) time.Time {
