@@ -152,7 +152,7 @@ func holdExpired(f *fixture) {
 func holdExpiredPending(f *fixture) {
 	now := f.now()
 	retrying, scheduled := task("retrying", now-1000), task("scheduled", now.Add(long))
-	retrying.Expires, scheduled.Expires = now.Add(4*short), now-1
+	retrying.Expires, scheduled.Expires = now.Add(40*short), now-1 // the first is held before that, however busy the machine is
 	f.add(retrying, scheduled)
 	result := f.nack(store.Nack{ID: "retrying", Token: f.hold("retrying")[0], Error: "no luck"})
 	waitUntil(f, f.s, max(retrying.Expires, result.Due))
