@@ -248,9 +248,6 @@ func (l *look) spread(earliest, latest store.Millis) store.Millis {
 // forwardLost sends on, from a shard of before a reshard, what is told to schedules that have
 // moved.
 func (l *look) forwardLost(ctx context.Context) error {
-	if !l.former() {
-		return nil
-	}
 	gone := make(map[store.CellID]bool)
 	for _, look := range l.looks {
 		if look.Cell.Version == 0 && look.Cell.ID.Kind() == store.CellSchedule {
@@ -259,6 +256,9 @@ func (l *look) forwardLost(ctx context.Context) error {
 	}
 	if len(gone) == 0 {
 		return nil
+	}
+	if former, err := l.formerByNow(ctx); err != nil || !former {
+		return err
 	}
 	var parcels []store.Parcel
 	for _, p := range l.parcels {

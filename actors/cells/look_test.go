@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type lookRig struct {
 	db       *memstore.Store
 	failing  *failingCells
 	fence    store.Fence
-	topic    *store.Topic
+	topic    *store.Topic // as the node knows it
+	stored   *store.Topic // as it is; nil: as the node knows it
 	progress Progress
 	metrics  *metrics.Metrics
 }
@@ -85,6 +87,7 @@ func inBubble(t *testing.T, test func(r *lookRig)) {
 		r.topic = &store.Topic{Name: "mail", Shards: 1, MaxPayload: 1 << 20}
 		r.Looker = NewLooker(Shard{
 			ID: shard, Store: r.failing, Tasks: db, Counts: db.Counts,
+			TopicOf:   func(context.Context, string) (*store.Topic, error) { return cmp.Or(r.stored, r.topic), nil },
 			Calendars: func(context.Context) (schedule.Calendars, error) { return nil, nil },
 			Resolve:   func(_ context.Context, call func() error) (bool, error) { return false, call() },
 			Now:       func() store.Millis { return store.Millis(time.Now().UnixMilli()) },

@@ -98,6 +98,31 @@ func TestAnEndOvertakesThoseThatMove(t *testing.T) {
 	})
 }
 
+// TestAnOwnerThatHasNotHeardOfAReshardLosesNoEnd: another one moved the schedules off before, so that an end
+// finds its cell gone.
+func TestAnOwnerThatHasNotHeardOfAReshardLosesNoEnd(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("soon")
+		time.Sleep(time.Minute)
+		made, heard := runs(r.mustLook()), r.topic
+		to := r.reshard()
+		for range 2 {
+			r.mustLook()
+		}
+		before := count(r.arrived(to), schedule.CellID("soon"))
+		r.stored, r.topic = r.topic, heard
+		r.ack(made[0])
+		for range 2 { // the second one forgets what was taken
+			r.mustLook()
+		}
+		r.topic = r.stored
+		r.mustLook()
+		if got := count(r.arrived(to), schedule.CellID("soon")); before == 0 || got != before+1 {
+			t.Errorf("%d parcels have arrived for the schedule, and %d with the end of its run", before, got)
+		}
+	})
+}
+
 // TestAnEndThatIsOnItsWayCounts: the next occurrence comes when a run has ended, and its former shard has
 // not sent that on.
 func TestAnEndThatIsOnItsWayCounts(t *testing.T) {
