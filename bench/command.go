@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/bench/result"
 	"github.com/ddq-io/ddq/bench/testbed"
 	"github.com/ddq-io/ddq/bench/workflows"
 )
 
-// NewCommand is the `bench` command tree of ddq.
-func NewCommand() *cobra.Command {
+// NewCommand is the `bench` command tree of ddq. reach is for the server of --addr.
+func NewCommand(reach Reach) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure throughput, lateness, backlog and restart of a server",
@@ -35,13 +36,13 @@ worker process. It exits 1 when a task was lost, early or duplicated.`,
 		{"policies", "Topics whose tasks use policies, or that are watched, against a plain one, in turns"},
 		{"restart", "kill -9 under load: time to the first due delivery, and nothing lost"},
 	} {
-		cmd.AddCommand(workloadCommand(w.name, w.short))
+		cmd.AddCommand(workloadCommand(w.name, w.short, reach))
 	}
-	cmd.AddCommand(restCommand(), schedulesCommand(), audienceCommand(), workflows.NewCommand(), WorkerCommand(DDQ()))
+	cmd.AddCommand(restCommand(), schedulesCommand(), audienceCommand(), workflows.NewCommand(), WorkerCommand(DDQ(reach)))
 	return cmd
 }
 
-func workloadCommand(name, short string) *cobra.Command {
+func workloadCommand(name, short string, reach Reach) *cobra.Command {
 	var o Options
 	var r result.Results
 	cmd := &cobra.Command{
@@ -49,10 +50,12 @@ func workloadCommand(name, short string) *cobra.Command {
 		Short:   short,
 		Args:    cobra.NoArgs,
 		Example: "  ddq bench " + name + " --store redis-everysec -o json",
-		PreRunE: func(*cobra.Command, []string) error { return errors.Join(o.complete(), r.Validate()) },
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			return errors.Join(o.complete(), o.secure(cmd), r.Validate())
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.Out, o.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			err := Run(cmd.Context(), o, DDQ(), name, r.Add)
+			err := Run(cmd.Context(), o, DDQ(reach), name, r.Add)
 			return errors.Join(err, r.Close())
 		},
 	}
@@ -97,6 +100,21 @@ func (o *Options) complete() (err error) {
 		return err
 	}
 	return errors.Join(testbed.CheckStore(o.Store), o.Validate())
+}
+
+// secure has the worker process reach the server of --addr as this one does. A server of the bench's own asks
+// nobody, and has no namespace.
+func (o *Options) secure(cmd *cobra.Command) (err error) {
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case !f.Changed || !strings.HasPrefix(f.Name, "tls") && f.Name != "token-file" && f.Name != "namespace":
+		case o.Addr == "":
+			err = fmt.Errorf("--%s is for the server of --addr, which is not given", f.Name)
+		default:
+			o.Worker = append(o.Worker, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return err
 }
 
 // WorkerCommand is the hidden command that a worker process runs: it takes

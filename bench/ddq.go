@@ -8,10 +8,29 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/bench/box"
 )
 
-// DDQ is ddq itself, through its public client.
-func DDQ() System { return System{Name: "ddq", Open: openDDQ, Dial: dialDDQ} }
+// Reach adds to the configuration of a client how servers are reached that ask who calls: TLS, a token, a namespace.
+type Reach func(*client.Config) error
+
+func (r Reach) dial(addr string, cfg client.Config) (*client.Client, error) {
+	if r != nil {
+		if err := r(&cfg); err != nil {
+			return nil, err
+		}
+	}
+	return client.Dial(addr, cfg)
+}
+
+// DDQ is ddq itself, through its public client. reach may be nil: nobody asks who calls.
+func DDQ(reach Reach) System {
+	return System{
+		Name: "ddq",
+		Open: func(ctx context.Context, o Options, b *box.Box) (*Instance, error) { return openDDQ(ctx, reach, o, b) },
+		Dial: func(_ context.Context, target string) (Driver, error) { return dialDDQ(reach, target) },
+	}
+}
 
 // ddqDriver produces and works on one topic over one connection.
 type ddqDriver struct {
@@ -22,11 +41,11 @@ type ddqDriver struct {
 }
 
 // dialDDQ takes a target of policies.target.
-func dialDDQ(_ context.Context, target string) (Driver, error) {
+func dialDDQ(reach Reach, target string) (Driver, error) {
 	addr, topic, p := splitTarget(target)
 	d := &ddqDriver{topic: topic, policies: p}
 	var err error
-	if d.client, err = client.Dial(addr, client.Config{Trace: d.trace}); err != nil {
+	if d.client, err = reach.dial(addr, client.Config{Trace: d.trace}); err != nil {
 		return nil, err
 	}
 	return d, nil

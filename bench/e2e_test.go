@@ -88,7 +88,7 @@ func TestWorkloadsOnRealServer(t *testing.T) {
 func runBench(t *testing.T, bin string, args ...string) []result.Line {
 	t.Helper()
 	var out, log bytes.Buffer
-	cmd := NewCommand()
+	cmd := NewCommand(nil)
 	cmd.SetArgs(append(args, "--server-bin", bin, "-o", "json"))
 	cmd.SetOut(&out)
 	cmd.SetErr(&log)

@@ -27,7 +27,7 @@ func (l *lab) policyTurns(ctx context.Context) (err error) {
 	if l.inst.Close != nil { // the server goes on
 		defer func() {
 			for _, p := range settings {
-				err = errors.Join(err, deleteTopic(ctx, l.inst.Addr, l.topicOf(p)))
+				err = errors.Join(err, l.inst.deleteTopic(ctx, l.topicOf(p)))
 			}
 		}()
 	}
@@ -90,7 +90,7 @@ func (l *lab) policyTurn(ctx context.Context, p policies, n int) (result.Line, e
 
 // turnTo has producers and a new worker process use the topic of some policies.
 func (l *lab) turnTo(ctx context.Context, p policies) error {
-	c, err := client.Dial(l.inst.Addr, client.Config{Timeout: adminTimeout})
+	c, err := l.inst.connect()
 	if err != nil {
 		return err
 	}

@@ -21,10 +21,10 @@ const adminTimeout = time.Minute
 const visibilityTimeout = 5 * time.Second
 
 // openDDQ starts what the options ask for, or connects to what runs.
-func openDDQ(ctx context.Context, o Options, b *box.Box) (*Instance, error) {
+func openDDQ(ctx context.Context, reach Reach, o Options, b *box.Box) (*Instance, error) {
 	topic := fmt.Sprintf("bench-%d", o.Seed)
 	if o.Addr != "" {
-		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic), Addr: o.Addr}, o.Addr, topic, o)
+		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic), Addr: o.Addr, reach: reach}, topic, o)
 	}
 	s := &testbed.Server{}
 	storeFlag, err := s.OpenStore(ctx, o.Store, b)
@@ -44,19 +44,19 @@ func openDDQ(ctx context.Context, o Options, b *box.Box) (*Instance, error) {
 	inst.Server = []*box.Process{s.Process}
 	inst.StoreBytes = s.StoreBytes()
 	inst.Restart = s.Restart
-	return describeDDQ(ctx, inst, s.GRPCAddr, topic, o)
+	return describeDDQ(ctx, inst, topic, o)
 }
 
 // describeDDQ makes the topic and asks the server what it is.
-func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, o Options) (*Instance, error) {
-	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
+func describeDDQ(ctx context.Context, inst *Instance, topic string, o Options) (*Instance, error) {
+	c, err := inst.connect()
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
 	server, err := c.Server(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("server at %s: %s", addr, err.Error()) // not wrapped: ddq would explain it for its own --addr
+		return nil, fmt.Errorf("server at %s: %s", inst.Addr, err.Error()) // not wrapped: ddq would explain it for its own --addr
 	}
 	if _, err := c.CreateTopic(ctx, topic, o.policies.topic()); err != nil {
 		return nil, fmt.Errorf("create topic %s: %w", topic, err)
@@ -75,11 +75,16 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, o Opti
 	if inst.Store == "" {
 		inst.Store = server.Store
 	}
-	inst.Pending = func(ctx context.Context) (int64, error) { return pending(ctx, addr, topic) }
+	inst.Pending = func(ctx context.Context) (int64, error) { return inst.pending(ctx, topic) }
 	if len(inst.Server) == 0 || strings.Contains(inst.Store, "://") {
-		inst.Close = func(ctx context.Context) error { return deleteTopic(ctx, addr, topic) }
+		inst.Close = func(ctx context.Context) error { return inst.deleteTopic(ctx, topic) }
 	}
 	return inst, nil
+}
+
+// connect returns a client of a ddq.
+func (inst *Instance) connect() (*client.Client, error) {
+	return inst.reach.dial(inst.Addr, client.Config{Timeout: adminTimeout})
 }
 
 // workersOf says how many workers there are and what each takes.
@@ -92,8 +97,8 @@ func workersOf(o Options) string {
 }
 
 // pending counts the tasks of a topic that wait.
-func pending(ctx context.Context, addr, topic string) (int64, error) {
-	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
+func (inst *Instance) pending(ctx context.Context, topic string) (int64, error) {
+	c, err := inst.connect()
 	if err != nil {
 		return 0, err
 	}
@@ -103,8 +108,8 @@ func pending(ctx context.Context, addr, topic string) (int64, error) {
 }
 
 // deleteTopic removes what the bench left in a server or store that goes on.
-func deleteTopic(ctx context.Context, addr, topic string) error {
-	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
+func (inst *Instance) deleteTopic(ctx context.Context, topic string) error {
+	c, err := inst.connect()
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ type System struct {
 type Instance struct {
 	Target   string // what Dial needs
 	Addr     string // of a ddq
+	reach    Reach
 	HTTPAddr string // of a ddq that the bench started
 	Store    string // names the store and its durability, as in a result.Line
 	Version  string

@@ -84,7 +84,7 @@ func (c *campaign) run(ctx context.Context) (r *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	inst, err := bench.DDQ().Open(ctx, bench.Options{Store: c.store, Addr: c.addr, ServerBin: c.bin, Seed: int64(c.Seed), Log: c.Log}, b)
+	inst, err := bench.DDQ(nil).Open(ctx, bench.Options{Store: c.store, Addr: c.addr, ServerBin: c.bin, Seed: int64(c.Seed), Log: c.Log}, b)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	edits "github.com/ddq-io/ddq/bench/storm"
 )
 
-func benchCommand() *cobra.Command {
-	cmd := bench.NewCommand()
+func benchCommand(reach bench.Reach) *cobra.Command {
+	cmd := bench.NewCommand(reach)
 	cmd.AddCommand(faults.NewCommand(), party.NewCommand(), bench.NewVerifyCommand(), edits.NewCommand())
 	return cmd
 }

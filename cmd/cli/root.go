@@ -87,7 +87,7 @@ func rootCommand(c *cli) *cobra.Command {
 		serverCommand(c), demoCommand(c),
 		enqueueCommand(c), workCommand(c), watchCommand(c), overviewCommand(c),
 		taskCommand(c), schedules.ScheduleCommand(c.Session), schedules.CalendarCommand(c.Session), schedules.AudienceCommand(c.Session), schedules.ForecastCommand(c.Session), workflows.Command(c.Session), outboxCommand(c), topics.Command(c.Session), dlqCommand(c), operation.Command(c.Session), clusterCommand(c),
-		benchCommand(), doctorCommand(c), healthCommand(c), security.CertsCommand(c.Session), security.AuditCommand(c.Session), security.TokenCommand(c.Session), security.BindingCommand(c.Session), security.NamespaceCommand(c.Session), security.KeyringCommand(c.Session), security.EncryptionCommand(c.Session), security.WhoAmICommand(c.Session), versionCommand(c),
+		benchCommand(c.Reach), doctorCommand(c), healthCommand(c), security.CertsCommand(c.Session), security.AuditCommand(c.Session), security.TokenCommand(c.Session), security.BindingCommand(c.Session), security.NamespaceCommand(c.Session), security.KeyringCommand(c.Session), security.EncryptionCommand(c.Session), security.WhoAmICommand(c.Session), versionCommand(c),
 	)
 	return root
 }

@@ -64,18 +64,23 @@ func (c *Session) whoCalls(cfg *client.Config) error {
 	return nil
 }
 
+// Reach adds to the configuration of a client how a server is reached: TLS, who calls, the namespace.
+func (c *Session) Reach(cfg *client.Config) (err error) {
+	cfg.Namespace = c.space
+	if cfg.TLS, err = c.TLS.config(); err != nil {
+		return err
+	}
+	return c.whoCalls(cfg)
+}
+
 // Connect does not wait for the server: the first call finds out.
 func (c *Session) Connect() (*client.Client, error) {
-	secure, err := c.TLS.config()
-	if err != nil {
-		return nil, err
-	}
 	codec, err := c.Codec()
 	if err != nil {
 		return nil, err
 	}
-	cfg := client.Config{TLS: secure, Namespace: c.space, Timeout: c.Timeout, MaxElapsed: noRepeats, Codec: codec}
-	if err := c.whoCalls(&cfg); err != nil {
+	cfg := client.Config{Timeout: c.Timeout, MaxElapsed: noRepeats, Codec: codec}
+	if err := c.Reach(&cfg); err != nil {
 		return nil, err
 	}
 	s, err := client.Dial(c.Addr, cfg)
