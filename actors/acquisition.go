@@ -12,7 +12,7 @@ import (
 )
 
 // acquisition asks for permits of keys first, then, for those that got one, of the
-// topic. It runs off the actor.
+// topic, and of its namespace last. It runs off the actor.
 type acquisition struct {
 	*runtime.Runtime
 	topic  string
@@ -26,18 +26,20 @@ func (a *acquisition) run(ctx context.Context) []dispatch.Acquired {
 	a.all = make([]dispatch.Acquired, len(a.wanted))
 	holders := store.NewTokens(len(a.wanted))
 	byKey := make(map[string][]int)
-	var topic []int
+	var left []int
 	for i, w := range a.wanted {
 		a.all[i] = dispatch.Acquired{Ticket: w.ticket, Permit: &dispatch.Permit{Holder: holders[i], Until: a.until}, Room: -1}
 		if w.key != "" {
 			byKey[w.key] = append(byKey[w.key], i)
 		}
-		topic = append(topic, i)
+		left = append(left, i)
 	}
 	err := a.ask(ctx, byKey, a.limits.KeyConcurrency)
-	if a.limits.Concurrency > 0 && err == nil {
-		topic = slices.DeleteFunc(topic, func(i int) bool { return a.all[i].Permit == nil })
-		err = a.ask(ctx, map[string][]int{"": topic}, a.limits.Concurrency)
+	for _, key := range [...]string{"", store.NamespaceCap} {
+		if most := a.limits.Cap(key); most > 0 && err == nil {
+			left = slices.DeleteFunc(left, func(i int) bool { return a.all[i].Permit == nil })
+			err = a.ask(ctx, map[string][]int{key: left}, most)
+		}
 	}
 	if err != nil {
 		a.fail(ctx, err)
@@ -54,7 +56,7 @@ func (a *acquisition) ask(ctx context.Context, byKey map[string][]int, most int)
 		if len(items) == 0 {
 			continue
 		}
-		q := store.Acquire{Key: store.LimitKey{Topic: a.topic, Key: key}, Max: most, Node: a.Name, Until: a.until}
+		q := store.Acquire{Key: store.CapKey(a.topic, key), Max: most, Node: inLine(a.Name, a.topic, key), Until: a.until}
 		for _, i := range items {
 			q.Holders = append(q.Holders, a.all[i].Permit.Holder)
 		}
@@ -88,7 +90,7 @@ func (a *acquisition) ask(ctx context.Context, byKey map[string][]int, most int)
 	return nil
 }
 
-// giveBack frees permits of keys whose tasks wait for the topic's. Those that are not
+// giveBack frees permits whose tasks wait for those of another cap. Those that are not
 // end by themselves.
 func (a *acquisition) giveBack(ctx context.Context, permits []store.Permit) {
 	if len(permits) == 0 {
@@ -107,8 +109,10 @@ func (a *acquisition) fail(ctx context.Context, err error) {
 	for i := range a.all {
 		r := &a.all[i]
 		if r.Permit != nil {
-			for _, key := range [...]string{a.wanted[i].key, ""} {
-				back = append(back, store.Permit{Key: store.LimitKey{Topic: a.topic, Key: key}, Holder: r.Permit.Holder})
+			for _, key := range [...]string{a.wanted[i].key, "", store.NamespaceCap} {
+				if a.limits.Cap(key) > 0 {
+					back = append(back, store.Permit{Key: store.CapKey(a.topic, key), Holder: r.Permit.Holder})
+				}
 			}
 		}
 		r.Permit, r.Failed = nil, true

@@ -107,7 +107,7 @@ func (t *limitCalls) resign(keys []store.LimitKey) {
 	}
 	asked := make([]store.Acquire, len(keys))
 	for i, key := range keys {
-		asked[i] = store.Acquire{Key: key, Node: t.Name}
+		asked[i] = store.Acquire{Key: key, Node: inLine(t.Name, t.topic.Name, key.Key)}
 	}
 	limits := t.core.Limits()
 	t.calls.Run(func(ctx context.Context) {
@@ -160,37 +160,49 @@ func (t *limitCalls) freeAll(ctx context.Context, permits []store.Permit) {
 	t.tellFree(permits, waiting)
 }
 
-// tellFree tells nodes that permits are free: as many of them as there are permits,
-// and this one in any case, whose tasks may wait without having asked.
+// tellFree tells who is in line that permits are free: as many of them as there are permits,
+// and this topic here in any case, whose tasks may wait without having asked.
 func (t *limitCalls) tellFree(freed []store.Permit, waiting [][]string) {
+	topic := t.ref.shared.Current.Load().Name
 	here := &permitsFree{}
-	there := make(map[string]*fleet.FreedNotice)
+	there := make(map[string]*fleet.FreedNotice) // by name in line
 	given := make(map[string]int)
 	for i, p := range freed {
 		key := p.Key.Key
-		if !slices.Contains(waiting[i], t.Name) {
+		self := inLine(t.Name, topic, key)
+		if !slices.Contains(waiting[i], self) {
 			here.keys = append(here.keys, key)
 		}
 		if len(waiting[i]) == 0 {
 			continue
 		}
-		node := waiting[i][given[key]%len(waiting[i])]
+		next := waiting[i][given[key]%len(waiting[i])]
 		given[key]++
-		if node == t.Name {
+		if next == self {
 			here.inTurn = append(here.inTurn, key)
 			continue
 		}
-		if there[node] == nil {
-			there[node] = &fleet.FreedNotice{Topic: t.ref.shared.Current.Load().Name}
+		if there[next] == nil {
+			there[next] = &fleet.FreedNotice{}
 		}
-		there[node].Keys = append(there[node].Keys, key)
+		there[next].Keys = append(there[next].Keys, key)
 	}
 	if len(here.keys)+len(here.inTurn) > 0 {
 		t.Send(t.ref.pid, here)
 	}
-	for node, n := range ordered.All(there, cmp.Compare) {
-		t.Fleet.Notify(node, fleet.Notice{Freed: []fleet.FreedNotice{*n}})
+	for next, n := range ordered.All(there, cmp.Compare) {
+		t.tell(next, topic, n)
 	}
+}
+
+// tell tells who is in line for caps of a topic, at this node or another one.
+func (t *limitCalls) tell(next, topic string, n *fleet.FreedNotice) {
+	var node string
+	if node, n.Topic = fromLine(next, topic); node == t.Name {
+		t.Topics.TellFreed(n.Topic, n.Keys)
+		return
+	}
+	t.Fleet.Notify(node, fleet.Notice{Freed: []fleet.FreedNotice{*n}})
 }
 
 func (t *limitCalls) noteError(err error) {

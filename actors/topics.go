@@ -35,6 +35,7 @@ type Topics struct {
 	rt         *runtime.Runtime
 	cfg        *Config
 	supervisor *actor.PID // nil: the node has not started
+	maxHeld    atomic.Pointer[MaxHeld]
 
 	locks  topicLocks // of opening and changing topics, and of reading what they are
 	opened sync.Map   // name -> *Topic
@@ -134,6 +135,7 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 	if !ok {
 		return nil
 	}
+	t = s.Bounded(t)
 	ref := open.(*Topic)
 	switch was := ref.shared.Current.Load(); {
 	case *was == t || replaced(was, &t): // another topic of that name: see CloseReplaced

@@ -111,6 +111,19 @@ func sinceSlot(moment time.Time, slot time.Duration) time.Duration {
 	return time.Duration(moment.UnixMicro()%slot.Microseconds()) * time.Microsecond
 }
 
+// NamespaceCap is the key of the cap of a namespace, over all its topics. No task has it: keys of tasks are UTF-8.
+const NamespaceCap = "\xff"
+
+// CapKey names a cap that tasks of a topic are under: that of a concurrency key, of the topic where the key is
+// empty, or of its namespace.
+func CapKey(topic, key string) LimitKey {
+	if key == NamespaceCap {
+		namespace, _ := SplitName(topic)
+		topic = namespace + "/" // no topic has that name
+	}
+	return LimitKey{Topic: topic, Key: key}
+}
+
 // TopicLimits are the rates and caps of a topic. Zero fields are no limit.
 type TopicLimits struct {
 	Rate           Rate // of all its tasks
@@ -118,16 +131,25 @@ type TopicLimits struct {
 	Concurrency    int  // most tasks held at a time
 	KeyConcurrency int  // of each concurrency key
 	DeadLetter     bool // tasks over a rate are dead-lettered rather than waiting
+
+	// Namespace is the most tasks held at a time of all topics of its namespace. It is a quota of that: nodes add
+	// it to what stores keep of a topic.
+	Namespace int
 }
 
 // Capped reports whether there is a cap.
-func (l *TopicLimits) Capped() bool { return l.Concurrency > 0 || l.KeyConcurrency > 0 }
+func (l *TopicLimits) Capped() bool {
+	return l.Concurrency > 0 || l.KeyConcurrency > 0 || l.Namespace > 0
+}
 
-// Cap is the most tasks held at a time of a concurrency key, or, when it is empty, of
-// the topic; 0: no limit.
+// Cap is the most tasks held at a time of a concurrency key, of the topic when it is empty,
+// or of the namespace; 0: no limit.
 func (l *TopicLimits) Cap(key string) int {
-	if key == "" {
+	switch key {
+	case "":
 		return l.Concurrency
+	case NamespaceCap:
+		return l.Namespace
 	}
 	return l.KeyConcurrency
 }

@@ -66,20 +66,23 @@ func (c *capLimit) answered(a *Acquired) {
 // permit for it, and ask for permits for those that have all else.
 type capLimits struct {
 	waitlist
-	caps map[string]*capLimit // by key; empty: the topic's
+	caps map[string]*capLimit // by key; empty: the topic's, store.NamespaceCap: that of its namespace
 
 	// Gathered until assigner.admitted takes it.
 	ask    []*Ticket        // permits
 	resign []store.LimitKey // caps that this node waits for no longer
 }
 
-// capsOf are the caps of a task, that of its key first.
+// capsOf are the caps of a task, that of its key first and that of the namespace last.
 func (g *capLimits) capsOf(t *Ticket) (caps []*capLimit) {
 	if t.capKey != "" && g.limits.KeyConcurrency > 0 {
 		caps = append(caps, g.cap(t.capKey, g.limits.KeyConcurrency))
 	}
 	if g.limits.Concurrency > 0 {
 		caps = append(caps, g.cap("", g.limits.Concurrency))
+	}
+	if g.limits.Namespace > 0 {
+		caps = append(caps, g.cap(store.NamespaceCap, g.limits.Namespace))
 	}
 	return caps
 }
@@ -111,7 +114,7 @@ func (g *capLimits) passTurn(c *capLimit) {
 }
 
 func (g *capLimits) resignFrom(key string) {
-	g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
+	g.resign = append(g.resign, store.CapKey(g.topic, key))
 }
 
 // serveCap lets out tasks for which there may be permits; when nobody has told of any

@@ -103,7 +103,7 @@ func (g *limiter) forget(t *Ticket) {
 // under reports whether limits apply to a task.
 func (g *limiter) under(e *store.Entry) bool {
 	rate, concurrency := keysOf(e)
-	return g.limits.Rate.Limited() || g.limits.Concurrency > 0 ||
+	return g.limits.Rate.Limited() || g.limits.Concurrency > 0 || g.limits.Namespace > 0 ||
 		rate != "" && g.limits.KeyRate.Limited() || concurrency != "" && g.limits.KeyConcurrency > 0
 }
 

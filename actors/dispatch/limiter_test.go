@@ -35,7 +35,7 @@ func TestLimiter(t *testing.T) {
 }
 
 func (s *limiterScene) step(t *testing.T, d *datadriven.TestData) string {
-	var ms, n, first, burst, most, keyMost, keyRate, room int
+	var ms, n, first, burst, most, keyMost, namespace, keyRate, room int
 	var key, id string
 	d.MaybeScanArgs(t, "at", &ms)
 	d.MaybeScanArgs(t, "n", &n)
@@ -43,15 +43,21 @@ func (s *limiterScene) step(t *testing.T, d *datadriven.TestData) string {
 	d.MaybeScanArgs(t, "burst", &burst)
 	d.MaybeScanArgs(t, "cap", &most)
 	d.MaybeScanArgs(t, "key-cap", &keyMost)
+	d.MaybeScanArgs(t, "namespace", &namespace)
 	d.MaybeScanArgs(t, "key-rate", &keyRate)
 	d.MaybeScanArgs(t, "room", &room)
 	d.MaybeScanArgs(t, "key", &key)
 	d.MaybeScanArgs(t, "lacks", &id)
+	for _, of := range []*string{&key, &id} {
+		if *of == "namespace" {
+			*of = store.NamespaceCap
+		}
+	}
 	now := at(ms)
 	s.now = now
 	switch d.Cmd {
 	case "limits": // n a second
-		l := store.TopicLimits{Concurrency: most, KeyConcurrency: keyMost, DeadLetter: d.HasArg("dead-letter")}
+		l := store.TopicLimits{Concurrency: most, KeyConcurrency: keyMost, Namespace: namespace, DeadLetter: d.HasArg("dead-letter")}
 		if n > 0 {
 			l.Rate = store.Rate{Count: n, Period: time.Second, Burst: max(1, burst)}
 		}
@@ -70,7 +76,7 @@ func (s *limiterScene) step(t *testing.T, d *datadriven.TestData) string {
 	case "permits": // the first n that were asked for get one
 		all := make([]Acquired, len(s.acquiring))
 		for i, ticket := range s.acquiring {
-			all[i] = Acquired{Ticket: ticket, Room: room}
+			all[i] = Acquired{Ticket: ticket, Room: room, Lacks: id}
 			if i < n {
 				all[i].Permit = &Permit{Until: 1}
 			}

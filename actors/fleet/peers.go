@@ -143,7 +143,7 @@ type Notice struct {
 // FreedNotice says that permits of caps that the receiver waits for may be free.
 type FreedNotice struct {
 	Topic string
-	Keys  []string // one for each permit; empty: the topic's own cap
+	Keys  []string // one for each permit; empty: the topic's own cap, store.NamespaceCap: that of its namespace
 }
 
 // PendingNotice says that one store call made tasks pending.

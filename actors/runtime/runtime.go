@@ -78,6 +78,9 @@ type TopicCalls struct {
 	// TellCommitted tells a shard of a commit that was made, and the workers of holds that it asks
 	// to end. It is a hint.
 	TellCommitted func(*fleet.Committed)
+
+	// TellFreed tells a topic that permits of caps that it waits for may be free. It is a hint.
+	TellFreed func(topic string, keys []string)
 }
 
 // Use records that a topic is in use now, which was active before.

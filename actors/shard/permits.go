@@ -77,13 +77,15 @@ func (c *permitCalls) capsOf(ctx context.Context, limits *store.TopicLimits, ids
 	return keys, nil
 }
 
-// capsOver are the caps of a topic that a task of some traits is held under.
+// capsOver are the caps that a task of a topic, of some traits, is held under.
 func capsOver(topic string, limits *store.TopicLimits, traits *store.Traits) (keys []store.LimitKey) {
 	if limits.KeyConcurrency > 0 && traits != nil && traits.ConcurrencyKey != "" {
-		keys = append(keys, store.LimitKey{Topic: topic, Key: traits.ConcurrencyKey})
+		keys = append(keys, store.CapKey(topic, traits.ConcurrencyKey))
 	}
-	if limits.Concurrency > 0 {
-		keys = append(keys, store.LimitKey{Topic: topic})
+	for _, key := range [...]string{"", store.NamespaceCap} {
+		if limits.Cap(key) > 0 {
+			keys = append(keys, store.CapKey(topic, key))
+		}
 	}
 	return keys
 }

@@ -15,6 +15,7 @@ type explainer struct {
 		store.Reader
 		store.Limits
 	}
+	maxHeld func(topic string) int // in the namespace of a topic; 0: any number
 }
 
 // explain says of tasks that are due what they lack, as the store has it: the time of
@@ -28,6 +29,7 @@ func (s *explainer) explain(ctx context.Context, found []Found) error {
 		if f.State != store.StateReady {
 			continue
 		}
+		f.limits.Namespace = s.maxHeld(f.Topic)
 		for _, q := range f.rates() {
 			if _, known := rates[q.Key]; !known {
 				rates[q.Key] = len(asked)
@@ -123,10 +125,12 @@ func (f *Found) rates() (looks []store.Reservation) {
 // caps are looks at the caps that a task is under.
 func (f *Found) caps() (looks []store.Acquire) {
 	if f.Traits != nil && f.Traits.ConcurrencyKey != "" && f.limits.KeyConcurrency > 0 {
-		looks = append(looks, store.Acquire{Key: store.LimitKey{Topic: f.Topic, Key: f.Traits.ConcurrencyKey}, Max: f.limits.KeyConcurrency})
+		looks = append(looks, store.Acquire{Key: store.CapKey(f.Topic, f.Traits.ConcurrencyKey), Max: f.limits.KeyConcurrency})
 	}
-	if f.limits.Concurrency > 0 {
-		looks = append(looks, store.Acquire{Key: store.LimitKey{Topic: f.Topic}, Max: f.limits.Concurrency})
+	for _, key := range [...]string{"", store.NamespaceCap} {
+		if most := f.limits.Cap(key); most > 0 {
+			looks = append(looks, store.Acquire{Key: store.CapKey(f.Topic, key), Max: most})
+		}
 	}
 	return looks
 }
