@@ -116,7 +116,10 @@ type Quotas struct {
 	MaxSchedules *int64 `protobuf:"varint,7,opt,name=max_schedules,json=maxSchedules,proto3,oneof" json:"max_schedules,omitempty"`
 	// Streams of workers (Subscribe) that are open. Those that are open go on when there are
 	// more. 0: no bound.
-	MaxStreams    *int64 `protobuf:"varint,8,opt,name=max_streams,json=maxStreams,proto3,oneof" json:"max_streams,omitempty"`
+	MaxStreams *int64 `protobuf:"varint,8,opt,name=max_streams,json=maxStreams,proto3,oneof" json:"max_streams,omitempty"`
+	// Tasks that workers hold at a time, of all of its topics. None is refused: those beyond it wait
+	// until others are settled. 0: no bound.
+	MaxInFlight   *int64 `protobuf:"varint,9,opt,name=max_in_flight,json=maxInFlight,proto3,oneof" json:"max_in_flight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,6 +206,13 @@ func (x *Quotas) GetMaxSchedules() int64 {
 func (x *Quotas) GetMaxStreams() int64 {
 	if x != nil && x.MaxStreams != nil {
 		return *x.MaxStreams
+	}
+	return 0
+}
+
+func (x *Quotas) GetMaxInFlight() int64 {
+	if x != nil && x.MaxInFlight != nil {
+		return *x.MaxInFlight
 	}
 	return 0
 }
@@ -1824,7 +1834,7 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1d\n" +
 	"\n" +
-	"created_by\x18\x04 \x01(\tR\tcreatedBy\"\xf4\x03\n" +
+	"created_by\x18\x04 \x01(\tR\tcreatedBy\"\xaf\x04\n" +
 	"\x06Quotas\x121\n" +
 	"\x12enqueue_per_second\x18\x01 \x01(\x01H\x00R\x10enqueuePerSecond\x88\x01\x01\x12(\n" +
 	"\renqueue_burst\x18\x02 \x01(\x03H\x01R\fenqueueBurst\x88\x01\x01\x12$\n" +
@@ -1836,7 +1846,8 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"max_topics\x18\x06 \x01(\x03H\x05R\tmaxTopics\x88\x01\x01\x12(\n" +
 	"\rmax_schedules\x18\a \x01(\x03H\x06R\fmaxSchedules\x88\x01\x01\x12$\n" +
 	"\vmax_streams\x18\b \x01(\x03H\aR\n" +
-	"maxStreams\x88\x01\x01B\x15\n" +
+	"maxStreams\x88\x01\x01\x12'\n" +
+	"\rmax_in_flight\x18\t \x01(\x03H\bR\vmaxInFlight\x88\x01\x01B\x15\n" +
 	"\x13_enqueue_per_secondB\x10\n" +
 	"\x0e_enqueue_burstB\x0e\n" +
 	"\f_max_pendingB\x14\n" +
@@ -1844,7 +1855,8 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\x11_bytes_per_secondB\r\n" +
 	"\v_max_topicsB\x10\n" +
 	"\x0e_max_schedulesB\x0e\n" +
-	"\f_max_streams\"T\n" +
+	"\f_max_streamsB\x10\n" +
+	"\x0e_max_in_flight\"T\n" +
 	"\x16CreateNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
 	"\x06quotas\x18\x02 \x01(\v2\x0e.ddq.v1.QuotasR\x06quotas\"J\n" +

@@ -121,6 +121,11 @@ func (m *Quotas) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.MaxInFlight != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxInFlight))
+		i--
+		dAtA[i] = 0x48
+	}
 	if m.MaxStreams != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxStreams))
 		i--
@@ -1725,6 +1730,9 @@ func (m *Quotas) SizeVT() (n int) {
 	if m.MaxStreams != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MaxStreams))
 	}
+	if m.MaxInFlight != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MaxInFlight))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2656,6 +2664,26 @@ func (m *Quotas) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.MaxStreams = &v
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxInFlight", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxInFlight = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

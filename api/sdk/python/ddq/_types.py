@@ -1723,6 +1723,10 @@ class Quotas(TypedDict, total=False):
     # Tasks that may be enqueued in a second; and at once, after a rest: as many as in a second when
     # unset. 0: no bound.
     enqueue_per_second: int
+    # Tasks that workers hold at a time, of all of its topics. None is refused: those beyond it wait
+    # until others are settled. 0: no bound.
+    # A number of 64 bits, as text.
+    max_in_flight: str
     # Bytes of the payload of one task. 0: as its topic says.
     # A number of 64 bits, as text.
     max_payload_bytes: str

@@ -1913,6 +1913,12 @@ export interface Quotas {
    */
   enqueue_per_second?: number;
   /**
+   * Tasks that workers hold at a time, of all of its topics. None is refused: those beyond it wait
+   * until others are settled. 0: no bound.
+   * A number of 64 bits, as text.
+   */
+  max_in_flight?: string;
+  /**
    * Bytes of the payload of one task. 0: as its topic says.
    * A number of 64 bits, as text.
    */
