@@ -33,7 +33,8 @@ type Quotas struct {
 	BytesPerSecond   int64   `json:"bytes_per_second,omitzero"`  // of payloads that are enqueued
 	MaxTopics        int64   `json:"max_topics,omitzero"`
 	MaxSchedules     int64   `json:"max_schedules,omitzero"`
-	MaxStreams       int64   `json:"max_streams,omitzero"` // of workers
+	MaxStreams       int64   `json:"max_streams,omitzero"`   // of workers
+	MaxInFlight      int64   `json:"max_in_flight,omitzero"` // tasks that workers hold
 }
 
 // Namespaces are those of the registry.
@@ -123,7 +124,7 @@ func (q *Quotas) check() *problem.Error {
 	}{
 		{"enqueue_burst", q.EnqueueBurst, store.MaxBurst}, {"max_pending", q.MaxPending, maxQuota}, {"max_payload_bytes", q.MaxPayloadBytes, maxQuota},
 		{"bytes_per_second", q.BytesPerSecond, maxBytesPerSecond}, {"max_topics", q.MaxTopics, maxQuota}, {"max_schedules", q.MaxSchedules, maxQuota},
-		{"max_streams", q.MaxStreams, maxStreams},
+		{"max_streams", q.MaxStreams, maxPermits}, {"max_in_flight", q.MaxInFlight, maxPermits},
 	} {
 		if one.n < 0 || one.n > one.most {
 			return problem.BadField("quotas."+one.field, "OUT_OF_RANGE_FIELD", "quotas.%s must be 0 to %d", one.field, one.most)
@@ -135,7 +136,7 @@ func (q *Quotas) check() *problem.Error {
 const (
 	maxQuota          = 1_000_000_000     // the largest bound of how many, and of the bytes of a payload
 	maxBytesPerSecond = 1_000_000_000_000 // as 4,096 tokens of 244 MB each
-	maxStreams        = 1_000_000         // each of which the store remembers
+	maxPermits        = 1_000_000         // each of which the store remembers
 )
 
 func noNamespace(name string) *problem.Error {

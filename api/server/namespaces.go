@@ -66,6 +66,7 @@ func quotasOf(all *access.Namespaces) func(string) *tenants.Quotas {
 		return &tenants.Quotas{
 			EnqueuePerSecond: q.EnqueuePerSecond, EnqueueBurst: q.EnqueueBurst, MaxPending: q.MaxPending, MaxPayloadBytes: q.MaxPayloadBytes,
 			BytesPerSecond: q.BytesPerSecond, MaxTopics: q.MaxTopics, MaxSchedules: q.MaxSchedules, MaxStreams: q.MaxStreams,
+			MaxInFlight: q.MaxInFlight,
 		}
 	}
 }
@@ -86,6 +87,7 @@ func changeQuotas(from *ddqv1.Quotas) func(*access.Quotas) {
 			{&to.EnqueueBurst, from.EnqueueBurst}, {&to.MaxPending, from.MaxPending},
 			{&to.MaxPayloadBytes, from.MaxPayloadBytes}, {&to.BytesPerSecond, from.BytesPerSecond},
 			{&to.MaxTopics, from.MaxTopics}, {&to.MaxSchedules, from.MaxSchedules}, {&to.MaxStreams, from.MaxStreams},
+			{&to.MaxInFlight, from.MaxInFlight},
 		} {
 			if q.from != nil {
 				*q.to = *q.from
@@ -113,5 +115,6 @@ func namespaceWire(n *access.Namespace) *ddqv1.Namespace {
 	set(&out.Quotas.MaxTopics, &q.MaxTopics)
 	set(&out.Quotas.MaxSchedules, &q.MaxSchedules)
 	set(&out.Quotas.MaxStreams, &q.MaxStreams)
+	set(&out.Quotas.MaxInFlight, &q.MaxInFlight)
 	return out
 }

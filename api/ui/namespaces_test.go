@@ -16,7 +16,7 @@ import (
 func TestAPageSaysWhoseNamespaceItShows(t *testing.T) {
 	r, root := startAsking(t)
 	access := ddqv1.NewAccessServiceClient(r.client.Conn())
-	quotas := &ddqv1.Quotas{EnqueuePerSecond: proto.Float64(12.5), MaxPending: proto.Int64(1_000_000)}
+	quotas := &ddqv1.Quotas{EnqueuePerSecond: proto.Float64(12.5), MaxPending: proto.Int64(1_000_000), MaxInFlight: proto.Int64(77)}
 	if _, err := access.CreateNamespace(t.Context(), &ddqv1.CreateNamespaceRequest{Name: "acme", Quotas: quotas}); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestAPageSaysWhoseNamespaceItShows(t *testing.T) {
 		t.Errorf("it is not ours: %s", text)
 	}
 	text := r.want(http.StatusOK, http.MethodGet, "/ui/settings", nil, ours)
-	for _, want := range []string{"<h2>Namespaces</h2>", ">acme<", ">default<", ">12.5<", ">1\u202f000\u202f000<", "by root"} {
+	for _, want := range []string{"<h2>Namespaces</h2>", ">acme<", ">default<", ">12.5<", ">77<", ">1\u202f000\u202f000<", "by root"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q: %s", want, text)
 		}

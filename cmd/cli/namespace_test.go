@@ -45,9 +45,9 @@ func TestNamespaceCommands(t *testing.T) {
 		t.Errorf("DDQ_NAMESPACE: %d, %s%s", with.code, with.out, with.err)
 	}
 	run(exitOK, as("namespace", "set", "acme", "--max-pending", "0", "--enqueue-per-second", "500",
-		"--bytes-per-second", "100000", "--max-topics", "1", "--max-schedules", "20", "--max-streams", "30")...)
+		"--bytes-per-second", "100000", "--max-topics", "1", "--max-schedules", "20", "--max-streams", "30", "--max-in-flight", "40")...)
 	got := run(exitOK, as("namespace", "get", "acme")...)
-	for _, want := range []string{"500 enqueued/s", "100000 bytes/s", "1 topics", "20 schedules", "30 worker streams"} {
+	for _, want := range []string{"500 enqueued/s", "100000 bytes/s", "1 topics", "20 schedules", "30 worker streams", "40 in flight"} {
 		if !strings.Contains(got.out, want) || strings.Contains(got.out, "pending") {
 			t.Errorf("%s, want %s", got.out, want)
 		}

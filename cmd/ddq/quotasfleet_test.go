@@ -17,6 +17,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
 
@@ -38,6 +39,7 @@ func TestQuotasHoldForProcesses(t *testing.T) {
 		"bytes a second": testByteRate,
 		"topics":         testTopics,
 		"streams":        testStreams,
+		"in flight":      testInFlight,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,4 +191,47 @@ func testStreams(t *testing.T, f tenantFleet) {
 	}
 	end()
 	await(t, "a stream in place of those that ended", func() bool { return subscribe(t.Context(), clients[1]) == nil })
+}
+
+// testInFlight has workers of two topics at both nodes, with room for more than the namespace has.
+func testInFlight(t *testing.T, f tenantFleet) {
+	const most, tasks = 3, 100
+	clients := f.bounded(t, "flight", access.QuotaChange{MaxInFlight: new(int64(most))})
+	topics := []string{"mail", "sms"}
+	for _, topic := range topics {
+		batch := make([]client.Task, tasks)
+		for i := range batch {
+			batch[i] = client.Task{Topic: topic, ID: fmt.Sprint(i)}
+		}
+		if _, err := clients[0].EnqueueBatch(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var running, highest, done atomic.Int64
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	var parties sync.WaitGroup
+	for _, c := range clients {
+		for _, topic := range topics {
+			parties.Go(func() {
+				_ = worker.New(c.Conn(), worker.Config{Topic: topic, Concurrency: 16}, worker.HandlerFunc(func(context.Context, worker.Task) error {
+					now := running.Add(1)
+					defer running.Add(-1)
+					for was := highest.Load(); now > was && !highest.CompareAndSwap(was, now); was = highest.Load() {
+					}
+					time.Sleep(5 * time.Millisecond) // the work
+					if done.Add(1) == int64(len(topics)*tasks) {
+						stop()
+					}
+					return nil
+				})).Run(ctx)
+			})
+		}
+	}
+	began := time.Now()
+	parties.Wait()
+	if highest.Load() != most || done.Load() < int64(len(topics)*tasks) {
+		t.Errorf("%d tasks are done, %d at a time; want %d and %d", done.Load(), highest.Load(), len(topics)*tasks, most)
+	}
+	t.Logf("%d tasks in %v", done.Load(), time.Since(began))
 }

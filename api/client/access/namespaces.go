@@ -28,6 +28,7 @@ type Quotas struct {
 	MaxTopics        int64   `json:"max_topics,omitempty"`
 	MaxSchedules     int64   `json:"max_schedules,omitempty"` // in all topics
 	MaxStreams       int64   `json:"max_streams,omitempty"`   // of workers, that are open
+	MaxInFlight      int64   `json:"max_in_flight,omitempty"` // tasks that workers hold; others wait
 }
 
 // QuotaChange changes the quotas that are not nil; 0 takes one away.
@@ -40,13 +41,14 @@ type QuotaChange struct {
 	MaxTopics        *int64
 	MaxSchedules     *int64
 	MaxStreams       *int64
+	MaxInFlight      *int64
 }
 
 func (c *QuotaChange) to() *ddqv1.Quotas {
 	return &ddqv1.Quotas{
 		EnqueuePerSecond: c.EnqueuePerSecond, EnqueueBurst: c.EnqueueBurst, MaxPending: c.MaxPending,
 		MaxPayloadBytes: c.MaxPayloadBytes, BytesPerSecond: c.BytesPerSecond,
-		MaxTopics: c.MaxTopics, MaxSchedules: c.MaxSchedules, MaxStreams: c.MaxStreams,
+		MaxTopics: c.MaxTopics, MaxSchedules: c.MaxSchedules, MaxStreams: c.MaxStreams, MaxInFlight: c.MaxInFlight,
 	}
 }
 
@@ -99,7 +101,7 @@ func namespaceOf(n *ddqv1.Namespace) Namespace {
 		Quotas: Quotas{
 			EnqueuePerSecond: q.GetEnqueuePerSecond(), EnqueueBurst: q.GetEnqueueBurst(), MaxPending: q.GetMaxPending(),
 			MaxPayloadBytes: q.GetMaxPayloadBytes(), BytesPerSecond: q.GetBytesPerSecond(),
-			MaxTopics: q.GetMaxTopics(), MaxSchedules: q.GetMaxSchedules(), MaxStreams: q.GetMaxStreams(),
+			MaxTopics: q.GetMaxTopics(), MaxSchedules: q.GetMaxSchedules(), MaxStreams: q.GetMaxStreams(), MaxInFlight: q.GetMaxInFlight(),
 		},
 	}
 }

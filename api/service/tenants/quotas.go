@@ -18,6 +18,7 @@ type Quotas struct {
 	MaxTopics        int64
 	MaxSchedules     int64
 	MaxStreams       int64 // of workers
+	MaxInFlight      int64 // tasks that workers hold
 }
 
 // rate is that of tasks that are enqueued.

@@ -41,6 +41,16 @@ func New(node *actors.Node, st Store) *Tenants { return &Tenants{node: node, sto
 func (s *Tenants) SetQuotas(of func(namespace string) *Quotas) {
 	s.quotas = of
 	s.node.Topics().Admit = s.admitTopic
+	s.node.Topics().SetMaxHeld(s.maxInFlight)
+}
+
+// maxInFlight is how many tasks of a namespace may be held; 0: any number.
+func (s *Tenants) maxInFlight(namespace string) int {
+	q := s.quotasOf(namespace)
+	if q == nil {
+		return 0
+	}
+	return int(q.MaxInFlight)
 }
 
 // quotasOf are those of a namespace; nil when it has none.

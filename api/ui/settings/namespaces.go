@@ -12,7 +12,8 @@ import (
 
 // namespaces are those of the fleet, and what each may have and do.
 func (p *settingsPage) namespaces() g.Node {
-	heads := g.Group{frame.Heads("name"), frame.NumberHeads("enqueued a second", "at once", "tasks that wait", "bytes of a payload"), frame.Heads("made")}
+	heads := g.Group{frame.Heads("name"), frame.NumberHeads("enqueued a second", "at once", "tasks that wait", "bytes of a payload",
+		"bytes a second", "topics", "schedules", "worker streams", "tasks in flight"), frame.Heads("made")}
 	return g.Group{
 		frame.Table("Namespaces", "Namespaces, with their quotas over all nodes", heads, g.Map(p.Namespaces, p.namespace)),
 		h.P(h.Class("quiet"), g.Text("A token sees the topics of one namespace only. They are made and changed with "), h.Code(g.Text("ddq namespace")), g.Text(".")),
@@ -27,7 +28,8 @@ func (p *settingsPage) namespace(n *ddqv1.Namespace) g.Node {
 	}
 	return h.Tr(
 		frame.RowHead(g.Text(frame.Cut(n.GetName()))),
-		frame.Amounts(rateText(q.GetEnqueuePerSecond()), quotaText(q.GetEnqueueBurst()), quotaText(q.GetMaxPending()), quotaText(q.GetMaxPayloadBytes())),
+		frame.Amounts(rateText(q.GetEnqueuePerSecond()), quotaText(q.GetEnqueueBurst()), quotaText(q.GetMaxPending()), quotaText(q.GetMaxPayloadBytes()),
+			quotaText(q.GetBytesPerSecond()), quotaText(q.GetMaxTopics()), quotaText(q.GetMaxSchedules()), quotaText(q.GetMaxStreams()), quotaText(q.GetMaxInFlight())),
 		h.Td(made),
 	)
 }

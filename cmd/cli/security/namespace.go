@@ -28,6 +28,7 @@ type quotaFlags struct {
 	burst, pending, payloadBytes int64
 	bytes                        int64
 	topics, schedules, streams   int64
+	inFlight                     int64
 }
 
 func (q *quotaFlags) add(fs *pflag.FlagSet) {
@@ -39,6 +40,7 @@ func (q *quotaFlags) add(fs *pflag.FlagSet) {
 	fs.Int64Var(&q.topics, "max-topics", 0, "how many topics there may be (0: no bound)")
 	fs.Int64Var(&q.schedules, "max-schedules", 0, "how many schedules there may be, in all topics (0: no bound)")
 	fs.Int64Var(&q.streams, "max-streams", 0, "how many streams of workers may be open, at all nodes (0: no bound)")
+	fs.Int64Var(&q.inFlight, "max-in-flight", 0, "how many tasks workers may hold at a time, of all topics and at all nodes (0: no bound)")
 }
 
 // change has the quotas whose flags are given.
@@ -54,6 +56,7 @@ func (q *quotaFlags) change(fs *pflag.FlagSet) (c access.QuotaChange) {
 		{"enqueue-burst", &c.EnqueueBurst, &q.burst}, {"max-pending", &c.MaxPending, &q.pending},
 		{"max-payload-bytes", &c.MaxPayloadBytes, &q.payloadBytes}, {"bytes-per-second", &c.BytesPerSecond, &q.bytes},
 		{"max-topics", &c.MaxTopics, &q.topics}, {"max-schedules", &c.MaxSchedules, &q.schedules}, {"max-streams", &c.MaxStreams, &q.streams},
+		{"max-in-flight", &c.MaxInFlight, &q.inFlight},
 	} {
 		if fs.Changed(f.name) {
 			*f.to = f.from
@@ -158,6 +161,7 @@ func quotasText(q *access.Quotas) string {
 	}{
 		{q.EnqueueBurst, "at once"}, {q.MaxPending, "pending"}, {q.MaxPayloadBytes, "bytes a payload"},
 		{q.BytesPerSecond, "bytes/s"}, {q.MaxTopics, "topics"}, {q.MaxSchedules, "schedules"}, {q.MaxStreams, "worker streams"},
+		{q.MaxInFlight, "in flight"},
 	} {
 		if f.n != 0 {
 			all = append(all, fmt.Sprintf("%d %s", f.n, f.what))
