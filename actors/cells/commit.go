@@ -154,6 +154,7 @@ func (l *look) commit(ctx context.Context, commits []store.Commit, kept []schedu
 // accept records a commit that was made.
 func (l *look) accept(ctx context.Context, c *store.Commit, k *schedule.Kept, id store.CellID) {
 	l.settled(id)
+	l.quiet.note(id, k.QuietUntil())
 	l.changed = true
 	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, c.Cancels)...)
 	l.count(k)

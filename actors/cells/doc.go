@@ -20,4 +20,8 @@
 // Most looks are at what workflows are told, and brief: parcels, headers, and one commit. When the next
 // cell wakes is known of the last whole look and of what was put since; what somebody else put, and told
 // nobody of, is found by the next whole one, which is within a second where there are brief ones.
+//
+// While tasks of the shard are ready, ends of runs that nothing hangs on are put off: a look reads which
+// parcels there are and leaves them, until no task is ready, something else is told, or a second has passed.
+// What hangs on an end is known of the commit of a look, for as long as nobody else changes the schedule.
 package cells

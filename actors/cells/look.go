@@ -52,7 +52,14 @@ type look struct {
 
 func (l *look) run(ctx context.Context) *Outcome {
 	l.out.Began, l.out.Progress = l.Now(), l.Progress
-	if l.out.Err = l.read(ctx); l.out.Err == nil {
+	l.Busy = l.Busy && !l.former()
+	if l.Changed {
+		l.quiet = quietEnds{}
+	}
+	if l.out.Err = l.read(ctx); l.out.PutOff {
+		return &l.out
+	}
+	if l.out.Err == nil {
 		l.out.Err = l.keep(ctx)
 	}
 	if l.out.Err == nil {
@@ -79,6 +86,9 @@ func (l *look) run(ctx context.Context) *Outcome {
 
 // read finds the cells to look at.
 func (l *look) read(ctx context.Context) (err error) {
+	if putOff, err := (quietLook{l}).read(ctx); putOff || err != nil {
+		return err
+	}
 	if told, err := (toldLook{l}).read(ctx); told || err != nil {
 		return err
 	}
@@ -289,12 +299,17 @@ func (l *look) finishParcels() {
 		l.out.Progress.Taken = l.parcels[i].Number
 		l.out.Progress.forget = l.parcels[i].Number
 	}
-	l.out.Again = l.out.Again || l.more && l.out.Progress.Taken > l.Progress.Taken
+	switch {
+	case l.Busy: // the shard finds what is left by Heard
+		l.out.Progress.Heard = max(l.out.Progress.Heard, l.last())
+	case l.more && l.out.Progress.Taken > l.Progress.Taken:
+		l.out.Again = true
+	}
 	switch {
 	case l.out.Progress.forget == 0:
 	case len(l.parcels) > 0 && l.onlyFor(store.CellWalk): // nobody waits for that
 		l.out.Rest, l.out.Tidy = walkRest, tidyWithin
-	case !l.former() && l.onlyFor(store.CellWalk, store.CellWorkflow): // the next look that commits takes them along
+	case l.Busy, !l.former() && l.onlyFor(store.CellWalk, store.CellWorkflow): // the next look that commits takes them along
 		l.out.Tidy = tidyWithin
 	default:
 		l.out.Again = true

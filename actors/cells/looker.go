@@ -44,6 +44,7 @@ type Looker struct {
 	Shard
 	smooth smooth.Smoother               // where tasks with slack went
 	zones  zoneTable                     // of the look that is in flight
+	quiet  quietEnds                     // of schedules, as looks committed them
 	warned map[store.CellID]store.Millis // walks that are behind, and when that was logged
 }
 
@@ -57,6 +58,8 @@ type Start struct {
 	Fence    store.Fence // of the claim
 	Topic    *store.Topic
 	Told     bool // the one cause is that parcels were told of
+	Busy     bool // tasks are ready: what nothing hangs on is put off
+	Changed  bool // others may have changed cells since the last look
 	Progress Progress
 	Cells    int64 // that the shard has, about
 }
@@ -68,6 +71,7 @@ type Progress struct {
 
 	wakes    store.Wake // behind which a look into the lead goes on
 	forget   int64      // parcels up to this number are to be forgotten
+	putOff   int64      // those behind Taken up to this number are put off
 	from     uint64     // the server that says so, see store.Stamp; no other makes what follows from it
 	crowdsAt store.Millis
 	lead     time.Duration // how far ahead runs are made
@@ -86,7 +90,7 @@ func (p *Progress) leadOf() time.Duration { return max(p.lead, schedule.Lead) }
 // over is how far looks have come on a store that may have been set back: nothing of its parcels
 // is known.
 func (p Progress) over() Progress {
-	p.Taken, p.Heard, p.forget, p.wakes, p.checked = 0, 0, 0, store.Wake{}, store.Wake{}
+	p.Taken, p.Heard, p.forget, p.putOff, p.wakes, p.checked = 0, 0, 0, 0, store.Wake{}, store.Wake{}
 	return p
 }
 
@@ -104,6 +108,7 @@ type Outcome struct {
 	Rest      time.Duration // unless Again: what is told from now on may be gathered for so long
 	Tidy      time.Duration // unless Again: there is more to do by then; 0: there is not
 	Stuck     bool          // some cells could not be changed
+	PutOff    bool          // nothing was done: there are only ends that nothing hangs on
 	Began     store.Millis
 	Repeated  bool // an answer was lost: tasks may have become pending since Began that are not in Made
 	Err       error

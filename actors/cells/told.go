@@ -18,7 +18,7 @@ type toldLook struct{ *look }
 // which cells wake, as it has the last answer, and what has become of that since. It reports false where
 // a whole look is to be made.
 func (l toldLook) read(ctx context.Context) (bool, error) {
-	if !l.may() || l.Store.Server(ctx, l.ID) != l.Progress.from {
+	if l.lately(l.Progress.mixed) || !l.onlyTold() || l.Store.Server(ctx, l.ID) != l.Progress.from {
 		return false, nil
 	}
 	if err := l.readParcels(ctx); err != nil {
@@ -42,11 +42,16 @@ func (l toldLook) read(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// may reports whether a look may be brief: it has no other cause than parcels, and no cell wakes.
-func (l toldLook) may() bool {
-	now, p := l.out.Began, &l.Progress
-	lately := func(at store.Millis) bool { return at != 0 && now >= at && now < at.Add(wholeEvery) }
-	return l.Told && !l.former() && lately(p.whole) && !lately(p.mixed) && (p.next == 0 || p.next > now)
+// onlyTold reports whether a look has no other cause than parcels, and no cell wakes.
+func (l *look) onlyTold() bool {
+	next := l.Progress.next
+	return l.Told && !l.former() && l.lately(l.Progress.whole) && (next == 0 || next > l.out.Began)
+}
+
+// lately reports whether so little time has passed that a look may be brief.
+func (l *look) lately(since store.Millis) bool {
+	now := l.out.Began
+	return since != 0 && now >= since && now < since.Add(wholeEvery)
 }
 
 // lookAhead finds when the first cell wakes, as far as a brief look knows: what woke first may wake later

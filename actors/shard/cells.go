@@ -13,7 +13,7 @@ import (
 
 const (
 	cellsEvery = time.Minute // the longest that cells are not looked at: another node may have changed when one wakes
-	maxRest    = time.Second // the longest that parcels are gathered
+	maxRest    = time.Second // the longest that parcels are gathered, or put off
 	wakeAlarm  = "wake"      // the one entry of the timer queue
 )
 
@@ -42,6 +42,7 @@ type cellKeeper struct {
 
 	wanted   bool         // a look is to begin
 	whole    bool         // and not only at what parcels are for
+	changed  bool         // and others may have changed cells
 	looking  bool         // and is in flight
 	next     store.Millis // when a cell wakes, as the last look found it; 0: none does
 	looked   store.Millis // when that was
@@ -49,7 +50,9 @@ type cellKeeper struct {
 	hint     int64        // how far the in-box is said to be, since the last look began
 	stale    bool         // and is of a store that was set back since
 	later    bool         // a lookAgain comes
-	rests    store.Millis // until when parcels are gathered
+	rests    store.Millis // until when parcels are gathered, or put off
+	putOff   bool         // they are, as tasks are ready
+	owed     int64        // up to this number they have been, and are not any more
 	progress cells.Progress
 }
 
@@ -77,7 +80,7 @@ func (k *cellKeeper) receive(message any, own bool) {
 			k.onDue(m.ms)
 		}
 	case *CellsChanged:
-		k.changed()
+		k.onChanged()
 	case *lookAgain:
 		k.later = false
 		k.look()
@@ -90,8 +93,8 @@ func (k *cellKeeper) receive(message any, own bool) {
 
 // own begins to keep the cells of a shard that was claimed.
 func (k *cellKeeper) own() {
-	k.progress, k.next, k.rests = cells.Progress{}, 0, 0
-	k.look()
+	k.progress, k.next, k.rests, k.putOff, k.owed = cells.Progress{}, 0, 0, false, 0
+	k.lookAnew()
 }
 
 // discard has what the look in flight finds not count.
@@ -101,6 +104,12 @@ func (k *cellKeeper) discard() { k.stale = k.looking }
 func (k *cellKeeper) look() {
 	k.whole = true
 	k.begin()
+}
+
+// lookAnew looks at cells that others may have changed.
+func (k *cellKeeper) lookAnew() {
+	k.changed = true
+	k.look()
 }
 
 func (k *cellKeeper) begin() {
@@ -119,9 +128,10 @@ func (k *cellKeeper) heard(in int64) {
 	}
 }
 
-// lookAtParcels looks once parcels are gathered. A clock that was set back ends that.
+// lookAtParcels looks once parcels are gathered. A clock that was set back ends that. Which of them can be
+// put off a look says, too.
 func (k *cellKeeper) lookAtParcels() {
-	if rest := k.rests.Sub(k.Now()); rest <= 0 || rest > maxRest {
+	if rest := k.rests.Sub(k.Now()); k.putOff || rest <= 0 || rest > maxRest {
 		k.begin()
 		return
 	}
@@ -150,9 +160,9 @@ func (k *cellKeeper) seen(m *SeqSeen) {
 	k.heard(m.In)
 }
 
-// changed looks at cells that a call of this node changed, or has their owner look.
-func (k *cellKeeper) changed() {
-	k.look()
+// onChanged looks at cells that a call of this node changed, or has their owner look.
+func (k *cellKeeper) onChanged() {
+	k.lookAnew()
 	if k.looker != nil && !k.claim.owned() && !k.Fleet.Alone() {
 		k.Fleet.NotifyOwner(k.id, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: k.id}}})
 	}
@@ -161,7 +171,10 @@ func (k *cellKeeper) changed() {
 // endedElsewhere learns that another node ended tasks, which may have left parcels, or no
 // task but changed a cell.
 func (k *cellKeeper) endedElsewhere(none bool) {
-	if k.cells > 0 || none {
+	switch {
+	case none:
+		k.lookAnew()
+	case k.cells > 0:
 		k.look()
 	}
 }
@@ -199,12 +212,19 @@ func (k *cellKeeper) dozesUntil() store.Millis {
 	return math.MaxInt64
 }
 
+// busy reports whether tasks are ready, which go before what nothing hangs on. What was put off before is
+// not put off again.
+func (k *cellKeeper) busy() bool { return k.tasks.ReadyLen() > 0 && k.progress.Taken >= k.owed }
+
 func (k *cellKeeper) flush() {
+	if k.putOff && !k.looking && !k.busy() {
+		k.look()
+	}
 	if !k.wanted || k.looking || !k.claim.owned() {
 		return
 	}
-	from := cells.Start{Fence: k.claim.fence(), Topic: k.topic, Told: !k.whole, Progress: k.progress, Cells: k.cells}
-	k.wanted, k.whole, k.looking, k.hint = false, false, true, 0
+	from := cells.Start{Fence: k.claim.fence(), Topic: k.topic, Told: !k.whole, Busy: k.busy(), Changed: k.changed, Progress: k.progress, Cells: k.cells}
+	k.wanted, k.whole, k.changed, k.looking, k.hint = false, false, false, true, 0
 	k.calls.Run(func(ctx context.Context) { k.done(k.looker.Look(ctx, from)) })
 }
 
@@ -261,6 +281,9 @@ func (k *cellKeeper) onKept(m *cells.Outcome, own bool) {
 		k.lookLater()
 		return
 	}
+	if k.putOff && !m.PutOff {
+		k.owed = k.progress.Heard
+	}
 	k.progress, k.next, k.looked = m.Progress, m.Next, k.Now()
 	k.Metrics.Schedules.Dropped.Add(float64(m.Dropped))
 	if m.Next != 0 {
@@ -270,19 +293,28 @@ func (k *cellKeeper) onKept(m *cells.Outcome, own bool) {
 	k.rest(m)
 	if m.Again {
 		k.look()
-	} else if max(k.hint, m.Progress.Heard) > m.Progress.Taken {
+	} else if k.hint > m.Progress.Heard || m.Progress.Heard > m.Progress.Taken && !m.PutOff {
 		k.lookAtParcels()
 	}
-	if k.wanted {
+	if k.wanted || k.putOff {
 		k.scheduleFlush()
 	}
 }
 
 // rest has parcels be gathered before the next look, if a look says that they may.
 func (k *cellKeeper) rest(m *cells.Outcome) {
-	k.rests = k.Now().Add(min(m.Rest, maxRest))
+	now := k.Now()
+	switch {
+	case !m.PutOff:
+		k.rests = now.Add(min(m.Rest, maxRest))
+	case !k.putOff:
+		k.rests = now.Add(maxRest)
+	}
+	if k.putOff = m.PutOff; k.putOff {
+		k.wakeBy(k.rests)
+	}
 	if m.Tidy > 0 {
-		k.wakeBy(k.Now().Add(m.Tidy))
+		k.wakeBy(now.Add(m.Tidy))
 	}
 }
 
