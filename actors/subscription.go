@@ -95,8 +95,16 @@ func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 	}
 	told := slices.ContainsFunc(c.Send, func(p store.Parcel) bool { return p.Topic == "" })
 	if told || slices.ContainsFunc(c.Puts, func(p store.Put) bool { return p.Wake != 0 }) {
-		r.CellsChanged(n)
+		r.tell(n, &shard.CellsChanged{Wake: onlyWake(c, told)})
 	}
+}
+
+// onlyWake is when the one schedule wakes that a commit puts; 0 for one that does more.
+func onlyWake(c *store.Commit, told bool) store.Millis {
+	if told || len(c.Puts) != 1 || c.Puts[0].ID.Kind() != store.CellSchedule {
+		return 0
+	}
+	return c.Puts[0].Wake
 }
 
 // ParcelsSent tells the owner of a shard, here or elsewhere, that a call put parcels into its

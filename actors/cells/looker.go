@@ -84,6 +84,13 @@ type Progress struct {
 	checked store.Wake   // behind which that goes on
 }
 
+// NotePut notes that a cell was put that wakes at a moment, between two looks.
+func (p *Progress) NotePut(wake store.Millis) {
+	first := earliest{p.next}
+	first.note(wake)
+	p.next = first.at
+}
+
 // leadOf is how far ahead runs are made: no less than without crowds.
 func (p *Progress) leadOf() time.Duration { return max(p.lead, schedule.Lead) }
 

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	cellsEvery = time.Minute // the longest that cells are not looked at: another node may have changed when one wakes
-	maxRest    = time.Second // the longest that parcels are gathered, or put off
-	wakeAlarm  = "wake"      // the one entry of the timer queue
+	cellsEvery = time.Minute      // the longest that cells are not looked at: another node may have changed when one wakes
+	farWake    = 10 * time.Minute // that a schedule wakes so much later needs no look: crowds are found later than that
+	maxRest    = time.Second      // the longest that parcels are gathered, or put off
+	wakeAlarm  = "wake"           // the one entry of the timer queue
 )
 
 // What the keeper of cells tells itself.
@@ -80,7 +81,7 @@ func (k *cellKeeper) receive(message any, own bool) {
 			k.onDue(m.ms)
 		}
 	case *CellsChanged:
-		k.onChanged()
+		k.onChanged(m.Wake)
 	case *lookAgain:
 		k.later = false
 		k.look()
@@ -160,8 +161,15 @@ func (k *cellKeeper) seen(m *SeqSeen) {
 	k.heard(m.In)
 }
 
-// onChanged looks at cells that a call of this node changed, or has their owner look.
-func (k *cellKeeper) onChanged() {
+// onChanged looks at cells that a call of this node changed, or has their owner look. Of a schedule that
+// wakes much later only that is noted; a look that is in flight may not have seen it.
+func (k *cellKeeper) onChanged(wake store.Millis) {
+	if k.looker != nil && k.claim.owned() && !k.looking && wake >= k.Now().Add(farWake) {
+		k.changed, k.cells = true, max(k.cells, 1)
+		k.progress.NotePut(wake)
+		k.wakeBy(wake)
+		return
+	}
 	k.lookAnew()
 	if k.looker != nil && !k.claim.owned() && !k.Fleet.Alone() {
 		k.Fleet.NotifyOwner(k.id, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: k.id}}})

@@ -130,7 +130,9 @@ type (
 		Server uint64 // that says so, see store.Stamp
 	}
 	// CellsChanged comes from the node: a call changed when cells wake.
-	CellsChanged struct{}
+	CellsChanged struct {
+		Wake store.Millis // of a schedule, if that is all that changed
+	}
 	// ParcelsSent comes from the shard itself and the node: a call put parcels into the out-box.
 	ParcelsSent struct{}
 	// ParcelsHeard comes from the node: the in-box of the shard has come to a number.
