@@ -43,14 +43,13 @@ type Tasks interface {
 type Looker struct {
 	Shard
 	smooth smooth.Smoother               // where tasks with slack went
-	zones  zoneTable                     // of the look that is in flight
 	quiet  quietEnds                     // of schedules, as looks committed them
 	warned map[store.CellID]store.Millis // walks that are behind, and when that was logged
 }
 
 // NewLooker returns the looker of a shard.
 func NewLooker(s Shard) *Looker {
-	return &Looker{Shard: s, zones: make(zoneTable), warned: make(map[store.CellID]store.Millis)}
+	return &Looker{Shard: s, warned: make(map[store.CellID]store.Millis)}
 }
 
 // Start is what a look begins with.

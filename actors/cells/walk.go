@@ -268,7 +268,7 @@ func (w *walker) goThrough(ctx context.Context, now store.Millis, c *store.Commi
 		if pace.Batch <= 0 {
 			break // the rest is for the next step
 		}
-		tickets := w.walk.Take(read[i].Stretch, read[i].leaves, pace, w.zones.find)
+		tickets := w.walk.Take(read[i].Stretch, read[i].leaves, pace, findZone)
 		w.add(tickets, now, c)
 		pace.Batch -= len(tickets)
 	}
@@ -367,7 +367,7 @@ func (w *walker) begin(ctx context.Context, now store.Millis) (wake store.Millis
 	}
 	w.walk.Begin(a, kind, recipients)
 	for n, d := range directories {
-		w.walk.BeginShard(n, versions[n], d, w.zones.find)
+		w.walk.BeginShard(n, versions[n], d, findZone)
 	}
 	return now, nil
 }

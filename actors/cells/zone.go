@@ -6,18 +6,11 @@ import (
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
-// zoneTable has the zones that were asked for; to load one takes a read of a file. One look
-// at a time uses it.
-type zoneTable map[string]*time.Location
-
-func (t zoneTable) find(name string) *time.Location {
-	if zone, there := t[name]; there {
-		return zone
-	}
+// findZone returns a zone by its name; nil when there is none.
+func findZone(name string) *time.Location {
 	zone, err := timetable.LoadZone(name)
 	if err != nil {
-		zone = nil
+		return nil
 	}
-	t[name] = zone
 	return zone
 }

@@ -3,6 +3,8 @@ package timetable
 import (
 	"strings"
 	"time"
+
+	"github.com/ddq-io/ddq/timer/zones"
 )
 
 // Recipient is the zone of timetables that are read by the clock of each recipient of an
@@ -33,7 +35,7 @@ func LoadZone(name string) (*time.Location, error) {
 	if name == "Local" || strings.TrimSpace(name) != name {
 		return nil, fault(BadZone, "zone", "%q is none of the IANA database", name)
 	}
-	zone, err := time.LoadLocation(name)
+	zone, err := zones.Load(name)
 	if err != nil {
 		return nil, fault(BadZone, "zone", "%q is none of the IANA database", name)
 	}
