@@ -18,6 +18,8 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 			return nil, nil, nil, err
 		}
 	}
+	n := len(l.looks) + 1 // and one that forgets parcels
+	commits, kept, looks = make([]store.Commit, 0, n), make([]schedule.Kept, 0, n), make([]schedule.Look, 0, n)
 	for _, look := range l.looks {
 		if bytes > commitBytes {
 			l.out.Again = true // the rest is for another look

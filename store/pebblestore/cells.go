@@ -108,6 +108,7 @@ func (c *cells) moveListed(id store.CellID, old, next *cellHead) error {
 // page reads cells until they have filled an answer.
 func (c *cells) page(ids []store.CellID) (page []store.Cell, err error) {
 	var bodies store.Bodies
+	page = make([]store.Cell, 0, len(ids))
 	for _, id := range ids {
 		if bodies.Full() {
 			break

@@ -66,11 +66,7 @@ func New(spec Spec, name string, made time.Time) (*Timetable, error) {
 		return nil, err
 	}
 	t := &Timetable{zone: zone, start: spec.Start, end: spec.End}
-	anchor := made
-	if !spec.Start.IsZero() {
-		anchor = spec.Start
-	}
-	anchor = time.UnixMilli(anchor.UnixMilli())
+	anchor := t.anchor(made)
 	for i, e := range spec.Entries {
 		if err := t.add(e, name, anchor, fmt.Sprintf("entries[%d]", i)); err != nil {
 			return nil, err
@@ -80,6 +76,26 @@ func New(spec Spec, name string, made time.Time) (*Timetable, error) {
 		return nil, fault(OutOfRange, "entries", "an interval from the end of a run is the only entry")
 	}
 	return t, nil
+}
+
+// MadeAt returns the timetable as New does for the same spec and name, made at another moment.
+func (t *Timetable) MadeAt(made time.Time) *Timetable {
+	again := *t
+	again.entries = slices.Clone(t.entries)
+	for i, e := range again.entries {
+		if e, ok := e.(interval); ok {
+			again.entries[i] = interval{anchor: t.anchor(made), every: e.every}
+		}
+	}
+	return &again
+}
+
+// anchor is from when intervals count.
+func (t *Timetable) anchor(made time.Time) time.Time {
+	if !t.start.IsZero() {
+		made = t.start
+	}
+	return time.UnixMilli(made.UnixMilli())
 }
 
 func (t *Timetable) add(e Entry, name string, anchor time.Time, field string) error {

@@ -316,3 +316,25 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestMadeAt compares timetables that were made at a moment with those that were made once more.
+func TestMadeAt(t *testing.T) {
+	first, then := time.Unix(0, 0), time.Date(2026, 3, 28, 1, 2, 3, 4_000_000, time.UTC)
+	for what, spec := range map[string]Spec{
+		"an interval":              {Entries: []Entry{{Every: 7 * time.Minute}}},
+		"an interval from a start": {Entries: []Entry{{Every: 7 * time.Minute}}, Start: then.Add(time.Hour)},
+		"one from the end":         {Entries: []Entry{{Every: time.Hour, FromEnd: true}}},
+		"several":                  {Entries: []Entry{{Every: 50 * time.Hour}, {Cron: "H 2 * * *"}, {At: []time.Time{then.Add(time.Minute)}}}, Zone: "Europe/Berlin"},
+	} {
+		again, want := must(New(spec, "n", first)).MadeAt(then), must(New(spec, "n", then))
+		at := then
+		for range 10 {
+			got, ok := again.Next(at)
+			next, there := want.Next(at)
+			if ok != there || !got.Equal(next) {
+				t.Errorf("%s: after %v comes %v, want %v", what, at, got, next)
+			}
+			at = next
+		}
+	}
+}

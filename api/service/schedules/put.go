@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // MaxPuts is how many schedules one call puts at most.
@@ -43,15 +44,16 @@ func (s *Schedules) Put(ctx context.Context, n Definition, ifVersion *int64) (Pu
 	if err := n.check(s.tasks); err != nil {
 		return Put{}, err
 	}
-	if _, err := tableOf(&n.Spec, n.Name, 0); err != nil { // before a topic is created for it
-		return Put{}, err
+	table, e := tableOf(&n.Spec, n.Name, 0) // before a topic is created for it
+	if e != nil {
+		return Put{}, e
 	}
 	if err := s.knowsAudience(ctx, &n); err != nil {
 		return Put{}, err
 	}
 	unsure := false
 	for range changeTries {
-		put, err := s.putOnce(ctx, &n, ifVersion)
+		put, err := s.putOnce(ctx, &n, table, ifVersion)
 		if err != nil {
 			return Put{}, err.Behind(unsure)
 		}
@@ -63,8 +65,8 @@ func (s *Schedules) Put(ctx context.Context, n Definition, ifVersion *int64) (Pu
 	return Put{}, errBusy(n.Name).Behind(unsure)
 }
 
-// putOnce answers no outcome when the schedule has to be read again.
-func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64) (Put, *problem.Error) {
+// putOnce answers no outcome when the schedule has to be read again. The timetable is of any anchor.
+func (s *Schedules) putOnce(ctx context.Context, n *Definition, table *timetable.Timetable, ifVersion *int64) (Put, *problem.Error) {
 	ref, err := s.node.Topics().Open(ctx, n.Topic, true)
 	if err != nil {
 		return Put{}, err
@@ -95,9 +97,9 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64
 	}
 	var put Put
 	if at == nil {
-		put, err = s.create(ctx, n, &topic)
+		put, err = s.create(ctx, n, &topic, table)
 	} else {
-		put, err = s.edit(ctx, n, at)
+		put, err = s.edit(ctx, n, at, table)
 	}
 	if err == nil && put.Outcome != 0 {
 		err = s.calendars.keep(ctx, calendars)
@@ -128,7 +130,7 @@ func (s *Schedules) knowsAudience(ctx context.Context, n *Definition) *problem.E
 	return problem.FromStore(s.audiences.CheckTarget(ctx, n.Audience.Name, n.Audience.Kind))
 }
 
-func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topic) (Put, *problem.Error) {
+func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topic, table *timetable.Timetable) (Put, *problem.Error) {
 	shard := schedule.Shards(topic, n.Name)[0]
 	now := s.node.Clocks().NowAt(shard)
 	fresh := &schedule.Schedule{
@@ -137,10 +139,7 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 	if n.Paused {
 		fresh.Phase, fresh.Note = schedule.Paused, n.Note
 	}
-	table, err := tableOf(&n.Spec, n.Name, now)
-	if err != nil {
-		return Put{}, err
-	}
+	table = table.MadeAt(now.Time())
 	if err := checkOccurs(table, &n.Spec, now); err != nil {
 		return Put{}, err
 	}
@@ -160,16 +159,13 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 	return s.put(ctx, after, Created), nil
 }
 
-func (s *Schedules) edit(ctx context.Context, n *Definition, at *located) (Put, *problem.Error) {
+func (s *Schedules) edit(ctx context.Context, n *Definition, at *located, table *timetable.Timetable) (Put, *problem.Error) {
 	now := s.node.Clocks().NowAt(at.shard)
 	anew, anchor := at.Anew(&n.Spec), at.Anchor
 	if anew {
 		anchor = now
 	}
-	table, err := tableOf(&n.Spec, n.Name, anchor)
-	if err != nil {
-		return Put{}, err
-	}
+	table = table.MadeAt(anchor.Time())
 	if err := checkOccurs(table, &n.Spec, now); err != nil {
 		return Put{}, err
 	}
