@@ -512,6 +512,18 @@ func (st simCells) CellPage(ctx context.Context, sh store.Shard, kind byte, curs
 	return cells, next, err
 }
 
+func (st simCells) Told(ctx context.Context, sh store.Shard, q store.ToldQuery) ([]store.Parcel, []store.Cell, error) {
+	var cells []store.Cell
+	parcels, err := askStore(ctx, st.simStore, "told", sh, false, func(m *memstore.Store) (parcels []store.Parcel, err error) {
+		parcels, cells, err = m.Told(simContext, sh, q)
+		_, ids := q.Cut(parcels)
+		st.s.meddleWith(ids)
+		st.s.meddleWithFlows(ids)
+		return parcels, err
+	})
+	return parcels, cells, err
+}
+
 func (st simCells) Parcels(ctx context.Context, sh store.Shard, box store.Box, after int64, limit int) ([]store.Parcel, error) {
 	return askStore(ctx, st.simStore, "parcels", sh, false, func(m *memstore.Store) ([]store.Parcel, error) {
 		return m.Parcels(simContext, sh, box, after, limit)

@@ -45,6 +45,12 @@ type Cells interface {
 	// Parcels returns what is in a box behind a number, in order, at most limit, and
 	// fewer once they have MaxBodies bytes together.
 	Parcels(ctx context.Context, s Shard, box Box, after int64, limit int) ([]Parcel, error)
+
+	// Told is Parcels of the in-box, no further than for q.Cells cells, and then Cells of those, in the
+	// order in which they are first told something. Unlike other calls it may return what calls in
+	// flight have written and what is not as durable yet as Info says: nothing may follow from it but
+	// a Commit of the same shard, which is not durable without it.
+	Told(ctx context.Context, s Shard, q ToldQuery) ([]Parcel, []Cell, error)
 }
 
 // MaxPieces is how many pieces a Commit may have: entries of its slices, and Take.

@@ -28,6 +28,30 @@ func (p *Parcel) Size() int {
 	return n
 }
 
+// ToldQuery says which parcels of the in-box to return.
+type ToldQuery struct {
+	After int64 // number of the last one that is known
+	Limit int   // > 0
+	Cells int   // > 0; how many cells they are for at most
+}
+
+// Cut leaves of some parcels the first, as many as are for q.Cells cells, and returns those.
+func (q ToldQuery) Cut(parcels []Parcel) ([]Parcel, []CellID) {
+	var ids []CellID
+	seen := make(map[CellID]bool)
+	for i := range parcels {
+		to := parcels[i].To
+		if seen[to] {
+			continue
+		}
+		if len(ids) == q.Cells {
+			return parcels[:i], ids
+		}
+		seen[to], ids = true, append(ids, to)
+	}
+	return parcels, ids
+}
+
 // Ended is what the end of a task leaves for the cell that the task names (Task.Tells), and
 // so does a task that ended and is pending again.
 type Ended struct {

@@ -17,7 +17,8 @@
 // header still says the same, and reads it otherwise. Whatever a look believes, its commit is made only
 // on the version of the header that it read.
 //
-// Most looks are at what workflows are told, and brief: parcels, headers, and one commit. When the next
+// Most looks are at what workflows are told, and brief: parcels with their headers, and one commit. They
+// may see what is not synced yet, as the commit is not without that. When the next
 // cell wakes is known of the last whole look and of what was put since; what somebody else put, and told
 // nobody of, is found by the next whole one, which is within a second where there are brief ones.
 //

@@ -300,7 +300,7 @@ func (l *look) finishParcels() {
 		l.out.Progress.forget = l.parcels[i].Number
 	}
 	switch {
-	case l.Busy: // the shard finds what is left by Heard
+	case l.Busy && !l.brief: // the shard finds what is left by Heard
 		l.out.Progress.Heard = max(l.out.Progress.Heard, l.last())
 	case l.more && l.out.Progress.Taken > l.Progress.Taken:
 		l.out.Again = true

@@ -21,25 +21,40 @@ func (l toldLook) read(ctx context.Context) (bool, error) {
 	if l.lately(l.Progress.mixed) || !l.onlyTold() || l.Store.Server(ctx, l.ID) != l.Progress.from {
 		return false, nil
 	}
-	if err := l.readParcels(ctx); err != nil {
+	parcels, headers, err := l.Store.Told(ctx, l.ID, store.ToldQuery{After: l.Progress.Taken, Limit: parcelBatch, Cells: batch})
+	if err != nil {
 		return false, err
 	}
-	if len(l.parcels) == 0 || !l.onlyFor(store.CellWorkflow) {
-		if len(l.parcels) > 0 {
+	l.parcels = parcels
+	if len(parcels) == 0 || !l.onlyFor(store.CellWorkflow) {
+		if len(parcels) > 0 {
 			l.out.Progress.mixed = l.out.Began
 		}
-		l.parcels, l.behind, l.more = nil, nil, false // a schedule decides on parcels that are read later than wakes
+		l.parcels = nil // a schedule decides on parcels that are read later than wakes
 		return false, nil
 	}
-	l.brief, l.asOf = true, l.out.Began
-	l.out.Progress.Heard = max(l.Progress.Heard, l.parcels[len(l.parcels)-1].Number)
-	if err := l.readCells(ctx); err != nil {
-		return false, err
-	}
-	for _, f := range l.flows { // somebody else may have put them
-		l.first.note(f.header.Wake)
-	}
+	l.brief, l.asOf, l.more = true, l.out.Began, len(parcels) == parcelBatch || len(headers) == batch
+	l.out.Progress.Heard = max(l.Progress.Heard, parcels[len(parcels)-1].Number)
+	l.begin(headers)
 	return true, nil
+}
+
+// begin looks at workflows with the parcels for them.
+func (l toldLook) begin(headers []store.Cell) {
+	l.waits, l.gone = make(map[store.CellID]bool), make(map[store.CellID]bool)
+	told := make(map[store.CellID]*flow, len(headers))
+	for _, c := range headers {
+		told[c.ID] = &flow{header: c}
+		l.flows = append(l.flows, told[c.ID])
+		l.first.note(c.Wake) // somebody else may have put it
+	}
+	for i := range l.parcels {
+		p := &l.parcels[i]
+		l.waits[p.To] = true
+		if f := told[p.To]; f != nil {
+			f.parcels = append(f.parcels, *p)
+		}
+	}
 }
 
 // onlyTold reports whether a look has no other cause than parcels, and no cell wakes.

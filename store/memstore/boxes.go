@@ -27,6 +27,22 @@ func (b *box) drop(numbers []int64) {
 	b.parcels = slices.DeleteFunc(b.parcels, func(p store.Parcel) bool { return slices.Contains(numbers, p.Number) })
 }
 
+// page returns what is behind a number, as one answer.
+func (b *box) page(after int64, limit int) (page []store.Parcel) {
+	var bodies store.Bodies
+	for _, p := range b.parcels {
+		if len(page) >= limit || bodies.Full() {
+			break
+		}
+		if p.Number > after {
+			p.Body = slices.Clone(p.Body)
+			bodies += store.Bodies(p.Size())
+			page = append(page, p)
+		}
+	}
+	return page
+}
+
 // leave appends to the in-box what the end of a task leaves for its cell, if it tells one: e
 // says how it ends, and r, as it is before that, the rest.
 func (sh *shard) leave(r *record, e store.Ended, now clock) {

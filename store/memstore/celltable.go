@@ -119,17 +119,16 @@ func (m cellTable) Parcels(ctx context.Context, s store.Shard, which store.Box, 
 	if which == store.OutBox {
 		b = &m.shard(s).out
 	}
-	var page []store.Parcel
-	var bodies store.Bodies
-	for _, p := range b.parcels {
-		if len(page) >= limit || bodies.Full() {
-			break
-		}
-		if p.Number > after {
-			p.Body = slices.Clone(p.Body)
-			bodies += store.Bodies(p.Size())
-			page = append(page, p)
-		}
+	return b.page(after, limit), nil
+}
+
+// Told implements store.Cells.
+func (m cellTable) Told(ctx context.Context, s store.Shard, q store.ToldQuery) ([]store.Parcel, []store.Cell, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, nil, err
 	}
-	return page, nil
+	defer m.mu.Unlock()
+	sh := m.shard(s)
+	parcels, ids := q.Cut(sh.in.page(q.After, q.Limit))
+	return parcels, sh.cells.page(ids), nil
 }

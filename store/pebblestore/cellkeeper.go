@@ -84,6 +84,24 @@ func (s cellKeeper) CellPage(ctx context.Context, name store.Shard, kind byte, c
 	return page, next, nil
 }
 
+// Told implements store.Cells. It does not wait for the sync of what it returns: a commit comes
+// behind that in the log.
+func (s cellKeeper) Told(ctx context.Context, name store.Shard, q store.ToldQuery) (parcels []store.Parcel, page []store.Cell, err error) {
+	err = s.glance(ctx, name, func(t *transaction) (err error) {
+		if parcels, err = t.boxes.page(store.InBox, q.After, q.Limit); err != nil {
+			return err
+		}
+		var ids []store.CellID
+		parcels, ids = q.Cut(parcels)
+		page, err = t.cells.page(ids)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return parcels, page, nil
+}
+
 // Parcels implements store.Cells.
 func (s cellKeeper) Parcels(ctx context.Context, name store.Shard, box store.Box, after int64, limit int) (page []store.Parcel, err error) {
 	_, err = s.change(ctx, name, access{}, func(t *transaction) (err error) {

@@ -151,6 +151,21 @@ func (s *base) change(ctx context.Context, name store.Shard, a access, do func(*
 	return stamp, t.end(err)
 }
 
+// glance runs a transaction that only reads the shard, and may see what is not synced yet.
+func (s *base) glance(ctx context.Context, name store.Shard, do func(*transaction) error) error {
+	if err := s.dir.Enter(ctx); err != nil {
+		return err
+	}
+	defer s.dir.Leave()
+	t := begin(s.dir, s.shards.get(name, false))
+	_, err := t.run(name.Life, access{}, do)
+	if s.dir.Failed() != nil {
+		return t.abandon(false)
+	}
+	t.recycle()
+	return err
+}
+
 // changeEach runs a transaction that does something for each of n items, in turn, and returns
 // their results.
 func changeEach[R any](ctx context.Context, s *base, name store.Shard, a access, n int, do func(t *transaction, i int) (R, error)) (store.Stamp, []R, error) {

@@ -16,24 +16,7 @@ import (
 // TestNothingUnsyncedIsTold keeps the log from being synced, and asks for a task
 // that is in memory only: nobody is told of it before it is synced.
 func TestNothingUnsyncedIsTold(t *testing.T) {
-	inner := vfs.NewMem()
-	makeMemDir(t, inner)
-	var block atomic.Bool
-	release := make(chan struct{})
-	s, err := open(smallConfig, errorfs.Wrap(inner, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		isSync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData
-		if isSync && filepath.Ext(op.Path) == ".log" && block.Load() {
-			<-release
-		}
-		return nil
-	})), quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeAtEnd(t, s)
-	claim(t, s, repairShard)
-
-	block.Store(true)
+	s, release := unsynced(t)
 	var released atomic.Bool
 	var group sync.WaitGroup
 	told := func(what string, call func() error) {
@@ -57,6 +40,62 @@ func TestNothingUnsyncedIsTold(t *testing.T) {
 		window(t, s) // time for the others to be answered, were they not to wait
 	}
 	released.Store(true)
-	close(release)
+	release()
 	group.Wait()
+}
+
+// TestLooksDoNotWaitForSyncs asks what cells are told while the log is not synced: what a look
+// commits by that comes behind it in the log.
+func TestLooksDoNotWaitForSyncs(t *testing.T) {
+	s, release := unsynced(t)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer release()
+	group.Go(func() {
+		commit := store.Commit{
+			Puts: []store.Put{{Cell: store.Cell{ID: "wflow", Body: []byte("1")}}},
+			Send: []store.Parcel{{To: "wflow", Body: []byte("2")}},
+		}
+		if _, results, err := s.Commit(t.Context(), repairShard, nil, []store.Commit{commit}); err != nil || results[0].Status != store.OK {
+			t.Errorf("commit: %v %v", results, err)
+		}
+	})
+	for {
+		parcels, cells, err := s.Told(t.Context(), repairShard, store.ToldQuery{Limit: 10, Cells: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(parcels) == 0 {
+			runtime.Gosched()
+			continue
+		}
+		if string(parcels[0].Body) != "2" || len(cells) != 1 || string(cells[0].Body) != "1" {
+			t.Errorf("told %+v of %+v", parcels, cells)
+		}
+		return
+	}
+}
+
+// unsynced returns a store with a claim of repairShard whose log is not synced from now on, until
+// release is called.
+func unsynced(t *testing.T) (s *Store, release func()) {
+	t.Helper()
+	inner := vfs.NewMem()
+	makeMemDir(t, inner)
+	var block atomic.Bool
+	released := make(chan struct{})
+	s, err := open(smallConfig, errorfs.Wrap(inner, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		isSync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData
+		if isSync && filepath.Ext(op.Path) == ".log" && block.Load() {
+			<-released
+		}
+		return nil
+	})), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	claim(t, s, repairShard)
+	block.Store(true)
+	return s, sync.OnceFunc(func() { close(released) })
 }

@@ -133,6 +133,20 @@ func (w *wire) ended(kind store.ChangeKind) *store.Ended {
 	return e
 }
 
+// Told implements store.Cells. These are two calls: which cells to read is in the parcels.
+func (s *cells) Told(ctx context.Context, shard store.Shard, q store.ToldQuery) ([]store.Parcel, []store.Cell, error) {
+	parcels, err := s.Parcels(ctx, shard, store.InBox, q.After, q.Limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	parcels, ids := q.Cut(parcels)
+	page, err := s.Cells(ctx, shard, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	return parcels, page, nil
+}
+
 // Parcels implements store.Cells.
 func (s *cells) Parcels(ctx context.Context, shard store.Shard, which store.Box, after int64, limit int) ([]store.Parcel, error) {
 	if err := s.enter(ctx); err != nil || limit <= 0 {

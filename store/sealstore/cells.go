@@ -71,6 +71,23 @@ func (s *Store) opened(ctx context.Context, shard store.Shard, cells []store.Cel
 // Parcels implements store.Cells.
 func (s *Store) Parcels(ctx context.Context, shard store.Shard, box store.Box, after int64, limit int) ([]store.Parcel, error) {
 	parcels, err := s.Inner.Parcels(ctx, shard, box, after, limit)
+	return s.openedParcels(ctx, shard, parcels, err)
+}
+
+// Told implements store.Cells.
+func (s *Store) Told(ctx context.Context, shard store.Shard, q store.ToldQuery) ([]store.Parcel, []store.Cell, error) {
+	parcels, cells, err := s.Inner.Told(ctx, shard, q)
+	if parcels, err = s.openedParcels(ctx, shard, parcels, err); err != nil {
+		return nil, nil, err
+	}
+	if cells, err = s.opened(ctx, shard, cells, nil); err != nil {
+		return nil, nil, err
+	}
+	return parcels, cells, nil
+}
+
+// openedParcels returns parcels that were read, opened.
+func (s *Store) openedParcels(ctx context.Context, shard store.Shard, parcels []store.Parcel, err error) ([]store.Parcel, error) {
 	if err != nil {
 		return nil, err
 	}

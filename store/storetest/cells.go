@@ -62,6 +62,7 @@ func cellCases() []cellEntry {
 		{"Tells/NothingElse", tellsNothing},
 		{"Tells/AreKeptByEditsAndHops", tellsKept},
 		{"Boxes/KeepTheOrder", boxesInOrder},
+		{"Boxes/WithTheCellsThatAreTold", boxesTold},
 		{"Boxes/ATallyStopsASecondDelivery", boxTally},
 	}
 }

@@ -267,6 +267,37 @@ func boxesInOrder(f *cellFixture) {
 	equal(f.fixture, "parcels in the stats", f.stats().Parcels, 4)
 }
 
+// boxesTold reads parcels together with the cells that they are for.
+func boxesTold(f *cellFixture) {
+	f.put(store.OK, 0, body("wb", "one"))
+	f.put(store.OK, 1, body("wb", "two"))
+	f.put(store.OK, 0, body("wa", "three"))
+	var send []store.Parcel
+	for i, to := range []store.CellID{"wb", "wgone", "wb", "wa", "wb"} {
+		send = append(send, store.Parcel{To: to, Body: []byte{byte(i)}})
+	}
+	f.commit(store.OK, store.Commit{Send: append(send, store.Parcel{To: "wb", Topic: "other", Body: []byte("out")})})
+	first := f.parcels(store.InBox)[0].Number
+	check := func(q store.ToldQuery, want string) {
+		f.Helper()
+		parcels, cells, err := f.cells.Told(f.ctx, f.shard, q)
+		f.ok("told", err)
+		got := ""
+		for _, p := range parcels {
+			got += fmt.Sprintf("%s:%d ", p.To, p.Body[0])
+		}
+		for _, c := range cells {
+			got += fmt.Sprintf("%s@%d=%s ", c.ID, c.Version, c.Body)
+		}
+		equal(f.fixture, fmt.Sprintf("what %+v finds", q), got, want)
+	}
+	check(store.ToldQuery{Limit: 10, Cells: 10}, "wb:0 wgone:1 wb:2 wa:3 wb:4 wb@2=two wgone@0= wa@1=three ")
+	check(store.ToldQuery{Limit: 10, Cells: 2}, "wb:0 wgone:1 wb:2 wb@2=two wgone@0= ")
+	check(store.ToldQuery{Limit: 1, Cells: 2}, "wb:0 wb@2=two ")
+	check(store.ToldQuery{After: first + 2, Limit: 10, Cells: 10}, "wa:3 wb:4 wa@1=three wb@2=two ")
+	check(store.ToldQuery{After: first + 4, Limit: 10, Cells: 10}, "")
+}
+
 // boxTally delivers a parcel from another shard, twice: the second time its task is done
 // and gone.
 func boxTally(f *cellFixture) {
