@@ -302,6 +302,15 @@ func (e *entry) attributes() []store.Attribute {
 // says reports whether the header says something that whoever ends the task must know.
 func (e *entry) says() bool { return e.indexed != "" || e.tells != "" }
 
+// told is what the end of the task tells a cell, nil if there is none or the entry says more: an error
+// may be written anew while the task is held, see rewriting.
+func (e *entry) told() *told {
+	if e.tells == "" || e.indexed != "" || e.lastError != "" {
+		return nil
+	}
+	return &told{cell: e.tells, due: e.due}
+}
+
 // wasHeld stands in the place of the due time of a task that was held: before any other.
 const wasHeld store.Millis = math.MinInt64
 

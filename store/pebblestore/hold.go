@@ -86,6 +86,7 @@ func (t *holder) hold(want *store.Hold, task *store.Task) (store.HoldResult, err
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
 	}
 	h := t.newHold(want.ID, want, &e)
+	h.told = e.told()
 	if task.Journal, err = t.journals.of(h); err != nil {
 		return store.HoldResult{}, err
 	}

@@ -31,11 +31,18 @@ type hold struct {
 	taskSays      bool // the entry's says, for the same reason
 	taskJournal   bool // the task has a journal, perhaps since it is held: its entry says so later
 
+	told  *told  // what the entry says, if that is no more than what its end tells a cell; not stored: nil after a restart
 	place *place // of the task in the line of its ordering key; nil: it has none
 
 	group  *group
 	serial uint64 // rises with every hold of the shard; not stored
 	ended  bool
+}
+
+// told is what the end of a task tells a cell of its entry, which does not change while it is held.
+type told struct {
+	cell store.CellID
+	due  store.Millis
 }
 
 // group are the holds that one batch began or extended. They are stored under one

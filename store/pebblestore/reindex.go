@@ -120,7 +120,7 @@ func (t reindexer) reindexTask(key, value []byte, set store.IndexSet) error {
 	e.rewritten = true
 	if h := t.sh.holds.get(id); h != nil {
 		known := *h
-		known.taskRewritten, known.taskSays = true, e.says()
+		known.taskRewritten, known.taskSays, known.told = true, e.says(), e.told()
 		t.next.extend(&known)
 	}
 	t.value = append(e.appendHeader(t.value[:0]), e.body...)

@@ -104,10 +104,15 @@ func (t settler) done(h *hold, a *store.Ack, retention time.Duration) error {
 }
 
 // ended returns the entry of a task whose hold ends. It is read only if it is asked for or
-// says something; else it is what the hold knows of it.
+// says something that the hold does not know; else it is what that knows of it.
 func (t settler) ended(h *hold, whole bool) (entry, found, error) {
 	known := entry{rewritten: h.taskRewritten, history: h.taskHistory}
-	if !whole && !h.taskSays {
+	switch {
+	case whole:
+	case h.told != nil:
+		known.tells, known.due = h.told.cell, h.told.due
+		return known, readable, nil
+	case !h.taskSays:
 		return known, readable, nil
 	}
 	e, f, err := t.find(h.id)
