@@ -138,7 +138,11 @@ func (a adder) writeTask(task *store.Task, edits int64, rewritten bool) (err err
 	if err != nil {
 		return err
 	}
-	return a.set(a.key, a.value)
+	if err := a.set(a.key, a.value); err != nil {
+		return err
+	}
+	a.keep(a.key, a.value, &e)
+	return nil
 }
 
 // present is the outcome of adding a task whose id is taken by a live one.

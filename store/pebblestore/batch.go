@@ -62,12 +62,14 @@ func (b *batch) writer() *pebble.Batch {
 }
 
 func (b *batch) set(key, value []byte) error {
+	b.written(key)
 	return b.writer().Set(key, value, nil)
 }
 
 // remove deletes a key that was set once, or, when it may have been rewritten, any
 // number of times.
 func (b *batch) remove(key []byte, rewritten bool) error {
+	b.written(key)
 	if rewritten {
 		return b.writer().Delete(key, nil)
 	}

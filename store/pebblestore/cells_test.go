@@ -226,6 +226,7 @@ func TestFullDirectoryCarriesOn(t *testing.T) {
 
 // TestCellsAgreeWithTheReference does the same to this store and to the one in memory.
 func TestCellsAgreeWithTheReference(t *testing.T) {
+	kept := 0
 	for seed := range uint64(150) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		rivals := []cellRival{newCellRival(t, memstore.New()), newCellRival(t, openMem(t, vfs.NewMem()))}
@@ -233,12 +234,37 @@ func TestCellsAgreeWithTheReference(t *testing.T) {
 		for range 40 {
 			step := randomStep(random)
 			want, got := step.do(t, rivals[0]), step.do(t, rivals[1])
+			kept += checkRecents(t, rivals[1].Store.(*Store))
 			if got != want {
 				t.Fatalf("seed %d: %s\nbefore %s\ngot    %s\nwant   %s", seed, step.what, before, got, want)
 			}
 			before = want
 		}
 	}
+	if kept == 0 {
+		t.Error("no task was kept in memory")
+	}
+}
+
+// checkRecents compares what is in memory of tasks with what is stored, and returns how many there are.
+func checkRecents(t *testing.T, s *Store) int {
+	t.Helper()
+	kept := &s.shards.get(cellShard, false).recents
+	size := 0
+	for key, want := range kept.byKey {
+		var got []byte
+		if err := s.dir.Read([]byte(key), func(b []byte) error { got = slices.Clone(b); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("in memory is %x, stored is %x", want, got)
+		}
+		size += len(key) + len(want)
+	}
+	if size != kept.size {
+		t.Fatalf("%d bytes are counted, %d are kept", kept.size, size)
+	}
+	return len(kept.byKey)
 }
 
 type cellRival struct {
@@ -326,7 +352,7 @@ func boxText(t *testing.T, r cellRival, box store.Box) (text string) {
 
 var (
 	cellIDs   = []store.CellID{"sa", "sb", "wa"}
-	cellTasks = []string{"t1", "t2", "t3", "t4"}
+	cellTasks = []string{"t1", "t2", "0193c1f0-5e1a-8ddc-8001-000000000003", "f193c1f0-5e1a-8ddc-8001-000000000004"} // two with a hash for an id
 )
 
 func pick[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }
@@ -340,7 +366,11 @@ func randomStep(random *rand.Rand) cellStep {
 	case 0:
 		return cellStep{"hold " + id, func(ctx context.Context, r cellRival) (string, error) {
 			_, results, err := r.Hold(ctx, cellShard, r.fence, []store.Hold{{ID: id, Token: cellToken, Visibility: time.Hour, Worker: "w"}})
-			return statusText(results[0].Status, err)
+			text, err := statusText(results[0].Status, err)
+			if task := results[0].Task; task != nil {
+				text += fmt.Sprintf(" %s %d %s %s", task.Payload, task.Attempt, task.LastError, task.Tells)
+			}
+			return text, err
 		}}
 	case 1:
 		reason := pick(random, []store.Reason{store.ReasonNone, store.ReasonPermanent})
@@ -417,7 +447,7 @@ func randomCommit(random *rand.Rand) (c store.Commit) {
 		case 4:
 			c.Cancels = append(c.Cancels, id)
 		case 5, 6, 7, 8:
-			c.Adds = append(c.Adds, &store.Task{ID: id, Due: 1, MaxRetries: -1, Tells: pick(random, []store.CellID{"", "sa"})})
+			c.Adds = append(c.Adds, &store.Task{ID: id, Payload: []byte{byte('a' + random.IntN(20))}, Due: 1, MaxRetries: -1, Tells: pick(random, []store.CellID{"", "sa"})})
 		case 9:
 			c.Send = append(c.Send, store.Parcel{To: "sa", Topic: pick(random, []string{"", "o"}), Body: []byte("p")})
 		case 10:

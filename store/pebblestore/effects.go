@@ -19,7 +19,8 @@ type effects struct {
 	watching *store.Watching   // the next one
 	trimmed  int64             // the log is forgotten up to here
 
-	due []dueChange
+	due     []dueChange
+	recents []recent
 
 	cells, wakes   int64   // differences
 	in, out, taken int64   // how many parcels come to the boxes, and are taken from the in-box
@@ -77,9 +78,10 @@ func (x *effects) apply(sh *shard) {
 	}
 	if x.dropped {
 		sh.holds.drop()
-		sh.due = nil
+		sh.due, sh.recents = nil, recents{}
 		sh.firstDue, sh.firstTrim, sh.firstWake = math.MaxInt64, math.MaxInt64, math.MaxInt64
 	}
+	sh.recents.apply(x.recents)
 	if sh.due != nil {
 		for _, c := range x.due {
 			sh.due.add(c)
@@ -101,5 +103,6 @@ func (x *effects) reset() {
 	clear(x.begun)
 	clear(x.extended)
 	clear(x.ended)
-	*x = effects{begun: x.begun[:0], extended: x.extended[:0], ended: x.ended[:0], due: x.due[:0]}
+	clear(x.recents)
+	*x = effects{begun: x.begun[:0], extended: x.extended[:0], ended: x.ended[:0], due: x.due[:0], recents: x.recents[:0]}
 }

@@ -49,7 +49,7 @@ func (t *holder) hold(want *store.Hold, task *store.Task) (store.HoldResult, err
 	if err := t.item(want.ID); err != nil {
 		return store.HoldResult{}, err
 	}
-	e, f, err := t.find(want.ID)
+	e, f, err := t.findRecent(want.ID)
 	if err != nil {
 		return store.HoldResult{}, err
 	}

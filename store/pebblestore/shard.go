@@ -30,6 +30,8 @@ type shard struct {
 	holds  holds
 	index  store.IndexState // a walk does not outlive the process
 
+	recents recents
+
 	due *dueCounts // nil: nobody has asked for them of late
 
 	doubtful bool // a sweep repaired an index: meta is to be counted again

@@ -53,6 +53,7 @@ func stepsOf(round int, tasks []*store.Task) []store.Commit {
 		for k := range id {
 			id[k] = byte(rand.Uint32())
 		}
+		id[6], id[7] = 0x8d, 0xdc
 		task.ID, task.Tells = id.String(), store.CellID(fmt.Sprintf("wflow-%d", i))
 		header := store.Cell{ID: task.Tells, List: "open", Listed: 1, Body: task.Payload}
 		commits[i] = store.Commit{Puts: []store.Put{{Cell: header, If: int64(round)}}, Adds: []*store.Task{task}, Take: int64(round * len(tasks))}
