@@ -24,9 +24,11 @@ func traceparentOf(recorded bool) string {
 	for at := 0; at < len(id); at += 8 {
 		binary.BigEndian.PutUint64(id[at:], rand.Uint64()|1) // an id is not zero
 	}
-	flags := "-00"
+	text := [...]byte{0: '0', 1: '0', 2: '-', 35: '-', 52: '-', 53: '0', 54: '0'}
+	hex.Encode(text[3:35], id[:16])
+	hex.Encode(text[36:52], id[16:])
 	if recorded {
-		flags = "-01"
+		text[54] = '1'
 	}
-	return "00-" + hex.EncodeToString(id[:16]) + "-" + hex.EncodeToString(id[16:]) + flags
+	return string(text[:])
 }
