@@ -130,8 +130,9 @@ func (c *Tasks) add(ctx context.Context, k *sender.Call, t *Task) (id string, er
 		return task.ID, e
 	}
 	if c.cfg.Trace != nil {
-		r.SetTrace(c.cfg.Trace(ctx))
+		r.Wire.Traceparent, r.Wire.Tracestate = c.cfg.Trace(ctx)
 	}
+	r.Measure()
 	return task.ID, nil
 }
 

@@ -199,7 +199,6 @@ func fill(r *sender.Request, t *Task) *Error {
 	w.RateKey, w.ConcurrencyKey, w.OrderingKey = t.RateKey, t.ConcurrencyKey, t.OrderingKey
 	r.SetSpread(t.Latest, t.Slack)
 	r.SetExpiry(t.Expires, t.ExpireAfter)
-	r.Measure()
 	return nil
 }
 

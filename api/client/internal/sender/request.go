@@ -64,12 +64,6 @@ func (r *Request) SetExpiry(at time.Time, after time.Duration) {
 	}
 }
 
-// SetTrace gives the task a trace context, which may be empty. The request was measured before.
-func (r *Request) SetTrace(parent, state string) {
-	r.Wire.Traceparent, r.Wire.Tracestate = parent, state
-	r.Measure()
-}
-
 // Measure counts the bytes of the request. It comes after the last change.
 func (r *Request) Measure() { r.size = r.Wire.SizeVT() }
 
