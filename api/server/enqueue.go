@@ -23,7 +23,7 @@ import (
 
 func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.EnqueueResponse, error) {
 	tasks := make([]service.NewTask, 1)
-	if _, e := newtask.Read(&tasks[0], r, nil); e != nil {
+	if e := newtask.Read(&tasks[0], r); e != nil {
 		return nil, e
 	}
 	results, err := q.service.Tasks.Enqueue(ctx, tasks)

@@ -13,7 +13,6 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
-	"github.com/ddq-io/ddq/store"
 )
 
 // batch is a frame of enqueue requests on its way in and its answers on their
@@ -23,16 +22,16 @@ type batch struct {
 	refused []*problem.Error // nil when none is; else one entry for each item
 }
 
-// newBatch converts requests. It makes one slice for all tasks and one for all
-// attributes: this is the hottest path of the server.
+// newBatch converts requests. It makes one slice for all tasks, one for all
+// attributes and one for all trace contexts: this is the hottest path of the server.
 func newBatch(requests []*ddqv1.EnqueueRequest, may guard.Enqueue) batch {
 	b := batch{tasks: make([]service.NewTask, 0, len(requests))}
-	attributes := make([]store.Attribute, 0, countAttributes(requests))
+	room := newtask.RoomFor(requests)
 	for i, r := range requests {
 		b.tasks = b.tasks[:len(b.tasks)+1]
 		e := may.Check(r.GetTopic())
 		if e == nil {
-			attributes, e = newtask.Read(&b.tasks[len(b.tasks)-1], r, attributes)
+			e = room.Read(&b.tasks[len(b.tasks)-1], r)
 		}
 		if e == nil {
 			continue
@@ -45,14 +44,6 @@ func newBatch(requests []*ddqv1.EnqueueRequest, may guard.Enqueue) batch {
 		b.refused[i] = e
 	}
 	return b
-}
-
-func countAttributes(requests []*ddqv1.EnqueueRequest) int {
-	n := 0
-	for _, r := range requests {
-		n += len(r.Attributes)
-	}
-	return n
 }
 
 // results answers each request, from what the use case said of those it got.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/ddq-io/ddq/api/server/guard"
 	"github.com/ddq-io/ddq/api/server/newtask"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -51,6 +53,32 @@ func TestRequestBecomesTask(t *testing.T) {
 	}}
 	if b.refused != nil || !reflect.DeepEqual(b.tasks, want) {
 		t.Errorf("got  %+v\nwant %+v\nrefused %v", b.tasks, want, b.refused)
+	}
+}
+
+// Trace contexts of a frame lie in one piece; one that is malformed, and one of a task that is refused,
+// is nobody else's.
+func TestEachTaskOfABatchHasItsOwnTrace(t *testing.T) {
+	one, other := "00-01000000000000000000000000000000-0200000000000000-01", "00-000000000000000000000000000000ff-000000000000000e-00"
+	b := convertBatch([]*ddqv1.EnqueueRequest{
+		{Id: "one", Traceparent: one, Tracestate: "a=1"},
+		{Id: "none"},
+		{Id: "malformed", Traceparent: one[:54] + "g"},
+		{Id: "refused", Traceparent: other, MaxRetries: proto.Int32(-1)},
+		{Id: "state alone", Tracestate: "a=1"},
+		{Id: "other", Traceparent: other},
+	})
+	var got []string
+	for i := range b.tasks {
+		n := &b.tasks[i]
+		text := fmt.Sprintf("%s cut=%v", n.Task.ID, n.TraceCut)
+		if n.Task.Trace != nil {
+			text += " " + wire.Traceparent(n.Task.Trace) + " " + n.Task.Trace.State
+		}
+		got = append(got, text)
+	}
+	if want := []string{"one cut=false " + one + " a=1", "none cut=false", "malformed cut=true", "state alone cut=true", "other cut=false " + other + " "}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -97,7 +125,7 @@ func TestWireRulesOfARequest(t *testing.T) {
 		"backoff overflows":    {&ddqv1.EnqueueRequest{Backoff: &ddqv1.Backoff{Kind: 1, MaxMs: 1 << 62}}, "OUT_OF_RANGE_FIELD", "backoff.max_ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, e := newtask.Read(new(service.NewTask), c.request, nil)
+			e := newtask.Read(new(service.NewTask), c.request)
 			if e == nil || e.Kind != problem.Invalid || e.Reason != c.reason || e.Field != c.field {
 				t.Errorf("got %+v, want %s of %s", e, c.reason, c.field)
 			}

@@ -175,7 +175,7 @@ func readTemplate(t *schedule.Template, w *ddqv1.EnqueueRequest) *problem.Error 
 		}
 	}
 	var read service.NewTask
-	if _, e := newtask.Read(&read, w, nil); e != nil {
+	if e := newtask.Read(&read, w); e != nil {
 		inner := *e
 		inner.Field = "task." + e.Field
 		return &inner

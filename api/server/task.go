@@ -1,8 +1,6 @@
 package server
 
 import (
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
@@ -12,7 +10,7 @@ import (
 // foundWire converts a task as it stands.
 func foundWire(f *service.Found) *ddqv1.Task {
 	t := &ddqv1.Task{DeadReason: wire.Enum(reasonToWire[:], f.Reason), FinishedAt: wire.StampOrNil(f.Finished)}
-	wire.PutTask(t, new([2]timestamppb.Timestamp), &f.Task)
+	wire.PutTask(t, &f.Task)
 	t.Topic = f.Topic
 	t.State = wire.State(f.State)
 	t.MaxRetries = int32(f.MaxRetries)

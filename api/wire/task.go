@@ -36,9 +36,17 @@ func ReadContents(t *store.Task, from Contents, slab []store.Attribute) ([]store
 	return slab, cmp.Or(badHold, badTimeout, badBackoff)
 }
 
-// PutTask writes what the store keeps of every task. The two timestamps lie in
+// PutTask writes what the store keeps of every task.
+func PutTask(t *ddqv1.Task, from *store.Task) {
+	PutTaskIn(t, new([2]timestamppb.Timestamp), from)
+	if from.Trace != nil {
+		t.Traceparent, t.Tracestate = Traceparent(from.Trace), from.Trace.State
+	}
+}
+
+// PutTaskIn is PutTask but for the trace context. The two timestamps lie in
 // stamps, so that a frame of deliveries needs one allocation for all of them.
-func PutTask(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) {
+func PutTaskIn(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) {
 	t.Id = from.ID
 	t.Payload = from.Payload
 	t.ExecuteTime = Stamp(&stamps[0], from.Due)
@@ -60,9 +68,6 @@ func PutTask(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) 
 	putStep(t, from.StepOf)
 	if from.Cause != nil {
 		t.Cause = &ddqv1.TaskCause{Topic: from.Cause.Topic, Id: from.Cause.ID}
-	}
-	if from.Trace != nil {
-		t.Traceparent, t.Tracestate = Traceparent(from.Trace), from.Trace.State
 	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)

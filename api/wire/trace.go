@@ -10,7 +10,7 @@ import (
 // A traceparent is the version, the id of the trace, that of the span, and flags, in lower case hex
 // with hyphens between them. Those of later versions may have more behind another hyphen.
 const (
-	traceparentBytes = 2 + 1 + 32 + 1 + 16 + 1 + 2
+	TraceparentBytes = 2 + 1 + 32 + 1 + 16 + 1 + 2
 	traceVersion     = "00"
 )
 
@@ -21,12 +21,16 @@ func ReadTrace(parent, state string) (t *store.Trace, whole bool) {
 	if parent == "" {
 		return nil, state == ""
 	}
-	t = new(store.Trace)
-	if !readParent(t, parent) {
-		return nil, false
+	return ReadTraceTo(new(store.Trace), parent, state)
+}
+
+// ReadTraceTo is ReadTrace into room for one, which is zero. What it returns is the room, or nil.
+func ReadTraceTo(room *store.Trace, parent, state string) (t *store.Trace, whole bool) {
+	if parent == "" || !readParent(room, parent) {
+		return nil, parent == "" && state == ""
 	}
-	t.State, whole = cutState(state)
-	return t, whole
+	room.State, whole = cutState(state)
+	return room, whole
 }
 
 // ReadTraceID reads the id of a trace, zero for none and for what is none; whole is false then.
@@ -37,19 +41,23 @@ func ReadTraceID(b []byte) (id store.TraceID, whole bool) {
 
 // Traceparent writes it.
 func Traceparent(t *store.Trace) string {
-	b := make([]byte, 0, traceparentBytes)
+	return string(AppendTraceparent(make([]byte, 0, TraceparentBytes), t))
+}
+
+// AppendTraceparent appends it, TraceparentBytes long.
+func AppendTraceparent(b []byte, t *store.Trace) []byte {
 	b = append(b, traceVersion+"-"...)
 	b = hex.AppendEncode(b, t.ID[:])
 	b = hex.AppendEncode(append(b, '-'), t.Span[:])
-	b = hex.AppendEncode(append(b, '-'), []byte{t.Flags})
-	return string(b)
+	flags := [...]byte{t.Flags}
+	return hex.AppendEncode(append(b, '-'), flags[:])
 }
 
 func readParent(t *store.Trace, s string) bool {
-	if len(s) < traceparentBytes || s[2] != '-' || s[35] != '-' || s[52] != '-' {
+	if len(s) < TraceparentBytes || s[2] != '-' || s[35] != '-' || s[52] != '-' {
 		return false
 	}
-	if more := s[traceparentBytes:]; more != "" && (s[:2] == traceVersion || more[0] != '-') {
+	if more := s[TraceparentBytes:]; more != "" && (s[:2] == traceVersion || more[0] != '-') {
 		return false
 	}
 	var version, flags [1]byte
@@ -60,14 +68,30 @@ func readParent(t *store.Trace, s string) bool {
 	return version[0] != 0xff && t.ID != [16]byte{} && t.Span != [8]byte{}
 }
 
-// readHex takes lower case only, as the standard does.
+// readHex takes lower case only, as the standard does. s has two digits for each byte.
 func readHex(to []byte, s string) bool {
-	if strings.ContainsAny(s, "ABCDEF") {
-		return false
+	wrong := byte(0)
+	for i := range to {
+		high, low := digits[s[2*i]], digits[s[2*i+1]]
+		to[i] = high<<4 | low
+		wrong |= high | low
 	}
-	_, err := hex.Decode(to, []byte(s))
-	return err == nil
+	return wrong < noDigit
 }
+
+// noDigit is above the value of every digit.
+const noDigit = 16
+
+// digits are the values of digits of hex.
+var digits = func() (all [256]byte) {
+	for c := range all {
+		all[c] = noDigit
+	}
+	for value, c := range []byte("0123456789abcdef") {
+		all[c] = byte(value)
+	}
+	return all
+}()
 
 // maxStateMembers is how many members a tracestate may have.
 const maxStateMembers = 32

@@ -78,6 +78,37 @@ func TestNoTraceAllocatesNothing(t *testing.T) {
 	}
 }
 
+// A context is read into one allocation, or into room, and written as one.
+func TestTraceAllocatesOnce(t *testing.T) {
+	var room store.Trace
+	for name, tc := range map[string]struct {
+		most float64
+		f    func()
+	}{
+		"read":           {1, func() { ReadTrace(parent, "") }},
+		"read into room": {0, func() { ReadTraceTo(&room, parent, "") }},
+		"written":        {1, func() { Traceparent(&room) }},
+	} {
+		if n := testing.AllocsPerRun(100, tc.f); n > tc.most {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func BenchmarkReadTrace(b *testing.B) {
+	var room store.Trace
+	for b.Loop() {
+		ReadTraceTo(&room, parent, "")
+	}
+}
+
+func BenchmarkTraceparent(b *testing.B) {
+	read, _ := ReadTrace(parent, "")
+	for b.Loop() {
+		Traceparent(read)
+	}
+}
+
 func TestIdsOfTracesOfAttempts(t *testing.T) {
 	for _, c := range []struct {
 		in    string

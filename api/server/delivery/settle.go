@@ -94,10 +94,11 @@ func BringsOn(a *ddqv1.Ack) bool { return len(a.GetEnqueue()) > 0 || a.GetGrow()
 func NextOf(ctx context.Context, topic string, a *ddqv1.Ack) (next service.Next, e *problem.Error) {
 	may := guard.Enqueue{Principal: auth.From(ctx)}
 	next.Tasks = make([]service.NewTask, len(a.GetEnqueue()))
+	room := newtask.RoomFor(a.GetEnqueue())
 	for i, r := range a.GetEnqueue() {
 		e := may.Check(r.GetTopic())
 		if e == nil {
-			_, e = newtask.Read(&next.Tasks[i], r, nil)
+			e = room.Read(&next.Tasks[i], r)
 		}
 		if e != nil {
 			return next, service.InEnqueue(i, e)

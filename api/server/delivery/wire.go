@@ -32,8 +32,9 @@ func Wire(ds []Handed, now time.Time) []*ddqv1.Delivery {
 
 // wireSlab is room for the deliveries of a frame, in one piece.
 type wireSlab struct {
-	slots []wireSlot
-	out   []*ddqv1.Delivery
+	slots   []wireSlot
+	out     []*ddqv1.Delivery
+	parents []byte // traceparents of the frame before
 }
 
 type wireSlot struct {
@@ -50,7 +51,7 @@ func (b *wireSlab) deliveries(ds []Handed, now time.Time) []*ddqv1.Delivery {
 	b.slots, b.out = b.slots[:len(ds)], b.out[:len(ds)]
 	for i := range ds {
 		d, s := &ds[i], &b.slots[i]
-		wire.PutTask(&s.task, &s.stamps, d.Task)
+		wire.PutTaskIn(&s.task, &s.stamps, d.Task)
 		s.task.Topic = d.Topic
 		s.task.State = ddqv1.TaskState_TASK_STATE_RUNNING
 		s.task.MaxRetries = int32(d.MaxRetries)
@@ -61,7 +62,29 @@ func (b *wireSlab) deliveries(ds []Handed, now time.Time) []*ddqv1.Delivery {
 		s.delivery.Journal = wire.PutJournal(d.Task.Remembered())
 		b.out[i] = &s.delivery
 	}
+	b.putTraces(ds)
 	return b.out
+}
+
+// putTraces writes the trace contexts of tasks, the text of all in one piece.
+func (b *wireSlab) putTraces(ds []Handed) {
+	b.parents = b.parents[:0]
+	for i := range ds {
+		if t := ds[i].Task.Trace; t != nil {
+			b.parents = wire.AppendTraceparent(b.parents, t)
+		}
+	}
+	if len(b.parents) == 0 {
+		return
+	}
+	all := string(b.parents)
+	for i := range ds {
+		if t := ds[i].Task.Trace; t != nil {
+			to := &b.slots[i].task
+			to.Traceparent, to.Tracestate = all[:wire.TraceparentBytes], t.State
+			all = all[wire.TraceparentBytes:]
+		}
+	}
 }
 
 // clear makes room for other deliveries.

@@ -5,30 +5,30 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
-	"github.com/ddq-io/ddq/store"
 )
 
-// Read writes r into t, which is zero. The attributes go to the end of slab.
-func Read(t *service.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) ([]store.Attribute, *problem.Error) {
+// Read writes r into t, which is zero.
+func Read(t *service.NewTask, r *ddqv1.EnqueueRequest) *problem.Error { return new(Room).Read(t, r) }
+
+// Read is Read with what tasks have apart from others in the room.
+func (room *Room) Read(t *service.NewTask, r *ddqv1.EnqueueRequest) (e *problem.Error) {
 	t.Topic, t.Task.MaxRetries, t.PayloadFingerprint = r.Topic, -1, r.PayloadFingerprint
 	if e := readTimes(t, r); e != nil {
-		return slab, e
+		return e
 	}
 	if r.MaxRetries != nil {
 		if *r.MaxRetries < 0 { // -1 would mean the topic's
-			return slab, wire.Invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
+			return wire.Invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
 		}
 		t.Task.MaxRetries = int(*r.MaxRetries)
 	}
-	slab, e := wire.ReadContents(&t.Task, r, slab)
+	room.attributes, e = wire.ReadContents(&t.Task, r, room.attributes)
 	if e != nil {
-		return slab, e
+		return e
 	}
-	var whole bool
-	t.Task.Trace, whole = wire.ReadTrace(r.Traceparent, r.Tracestate)
-	t.TraceCut = !whole
+	t.TraceCut = !room.readTrace(t, r)
 	t.Task.Key, e = readKey(r.Idempotency)
-	return slab, e
+	return e
 }
 
 // readTimes converts when the task is due and when it expires.
