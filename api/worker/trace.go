@@ -1,9 +1,6 @@
 package worker
 
-import (
-	"encoding/hex"
-	"strings"
-)
+import "encoding/hex"
 
 // Trace is the trace context of whoever enqueued a task, as W3C Trace Context has it; empty when it
 // was enqueued without one.
@@ -28,18 +25,15 @@ func (t Task) OnSettled(f func(EventKind)) {
 // recorded is the id of the trace, nil when there is none, or nobody records it. A traceparent is the
 // version, the id of the trace, that of the span, and flags, in hex with hyphens between them.
 func (c *Trace) recorded() []byte {
-	if c.Parent == "" {
+	const flagsAt, end = 53, 55
+	if len(c.Parent) < end || c.Parent[2] != '-' || c.Parent[35] != '-' || c.Parent[52] != '-' {
 		return nil
 	}
-	parts := strings.SplitN(c.Parent, "-", 5)
-	if len(parts) < 4 {
+	var flags [1]byte
+	if _, err := hex.Decode(flags[:], []byte(c.Parent[flagsAt:end])); err != nil || flags[0]&1 == 0 {
 		return nil
 	}
-	flags, err := hex.DecodeString(parts[3])
-	if err != nil || len(flags) != 1 || flags[0]&1 == 0 {
-		return nil
-	}
-	id, err := hex.DecodeString(parts[1])
+	id, err := hex.DecodeString(c.Parent[3:35])
 	if err != nil {
 		return nil
 	}
