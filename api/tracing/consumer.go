@@ -30,13 +30,14 @@ type processor struct {
 func (p processor) handle(ctx context.Context, t worker.Task, next worker.Handler) error {
 	ctx, span := p.begin(ctx, &t)
 	name, returned := opNack, false
+	settle := p.settle && span.IsRecording() // asked now: one that has ended is not recording
 	defer func() {
 		if !returned { // it panicked, which is the worker's to say
 			span.SetStatus(codes.Error, "")
 			span.SetAttributes(keyError.String("panic"))
 		}
 		span.End()
-		if p.settle {
+		if settle {
 			p.settling(ctx, name, t)
 		}
 	}()

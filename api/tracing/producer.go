@@ -27,7 +27,7 @@ func (c *Client) Enqueue(ctx context.Context, task client.Task) (client.Receipt,
 	if err != nil {
 		fail(span, err)
 	}
-	if receipt.ID != "" {
+	if receipt.ID != "" && span.IsRecording() {
 		span.SetAttributes(keyMessage.String(receipt.ID))
 	}
 	return receipt, err

@@ -25,7 +25,7 @@ type Config struct {
 	Join time.Duration
 
 	// Settle makes a span of the end of each attempt, too: from when the handler returned until the
-	// server answered to its ack or nack. Defaults to none.
+	// server answered to its ack or nack. One whose attempt is not recorded has none. Defaults to none.
 	Settle bool
 }
 
@@ -57,9 +57,9 @@ func Context(ctx context.Context) (traceparent, tracestate string) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return "", ""
 	}
-	headers := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, headers)
-	return headers[parentHeader], headers[stateHeader]
+	var h headers
+	propagation.TraceContext{}.Inject(ctx, &h)
+	return h.parent, h.state
 }
 
 // contextOf reads a trace context; an invalid one where there is none.
@@ -67,9 +67,36 @@ func contextOf(traceparent, tracestate string) trace.SpanContext {
 	if traceparent == "" {
 		return trace.SpanContext{}
 	}
-	headers := propagation.MapCarrier{parentHeader: traceparent, stateHeader: tracestate}
-	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), headers))
+	h := headers{traceparent, tracestate}
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), &h))
 }
+
+// headers are what a propagator reads and writes, without a map for each task.
+type headers struct{ parent, state string }
+
+// Get returns a header.
+func (h *headers) Get(key string) string {
+	switch key {
+	case parentHeader:
+		return h.parent
+	case stateHeader:
+		return h.state
+	}
+	return ""
+}
+
+// Set writes a header.
+func (h *headers) Set(key, value string) {
+	switch key {
+	case parentHeader:
+		h.parent = value
+	case stateHeader:
+		h.state = value
+	}
+}
+
+// Keys are the headers that there are.
+func (h *headers) Keys() []string { return []string{parentHeader, stateHeader} }
 
 // fail marks a span of something that failed, by the kind of the error alone: its text may have
 // what a task has.

@@ -232,6 +232,30 @@ func TestSettlementsAreSpansWhereAskedFor(t *testing.T) {
 	}
 }
 
+// What the producer does not record has no spans of settlements either, whatever the sampler of the worker.
+func TestSettlementsOfUnrecordedAttemptsAreNoSpans(t *testing.T) {
+	bubble(t, sdk.NeverSample(), func(r *rig) {
+		r.enqueue(client.Task{})
+		started := 0
+		r.cfg.Settle = true
+		r.cfg.Provider = sdk.NewTracerProvider(sdk.WithSpanProcessor(r.spans), sdk.WithSampler(sdk.ParentBased(counting{&started}, sdk.WithRemoteParentNotSampled(counting{&started}), sdk.WithLocalParentNotSampled(counting{&started}))))
+		r.work(time.Minute, done)
+		if started != 1 {
+			r.Errorf("%d spans are begun, want that of the attempt", started)
+		}
+	})
+}
+
+// counting is a sampler that counts what it drops, which is all.
+type counting struct{ n *int }
+
+func (c counting) ShouldSample(of sdk.SamplingParameters) sdk.SamplingResult {
+	*c.n++
+	return sdk.NeverSample().ShouldSample(of)
+}
+
+func (counting) Description() string { return "counting" }
+
 // An attempt is kept with the trace of its span, if that is recorded.
 func TestAttemptsAreKeptWithTheirTrace(t *testing.T) {
 	for _, sampler := range []sdk.Sampler{sdk.AlwaysSample(), sdk.NeverSample()} {
