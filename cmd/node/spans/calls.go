@@ -21,11 +21,39 @@ func (s *Spans) ServerOptions() []grpc.ServerOption {
 	if s == nil {
 		return nil
 	}
-	recorded := recordedCalls()
-	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
+	return []grpc.ServerOption{grpc.StatsHandler(s.statsHandler())}
+}
+
+func (s *Spans) statsHandler() stats.Handler {
+	return picked{recordedCalls(), otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(s.calls), otelgrpc.WithPropagators(propagation.TraceContext{}), otelgrpc.WithMeterProvider(noop.NewMeterProvider()),
-		otelgrpc.WithFilter(func(call *stats.RPCTagInfo) bool { return recorded[call.FullMethodName] }),
-	))}
+	)}
+}
+
+// picked tells a handler about some calls only. A filter of the library would have it read the headers and
+// the method of all others, too.
+type picked struct {
+	calls map[string]bool
+	stats.Handler
+}
+
+type pickedKey struct{}
+
+// TagRPC says in the context of a call whether it is one of them.
+func (p picked) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	is := p.calls[info.FullMethodName]
+	ctx = context.WithValue(ctx, pickedKey{}, is)
+	if is {
+		ctx = p.Handler.TagRPC(ctx, info)
+	}
+	return ctx
+}
+
+// HandleRPC hands on what is about one of them.
+func (p picked) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if is, _ := ctx.Value(pickedKey{}).(bool); is {
+		p.Handler.HandleRPC(ctx, s)
+	}
 }
 
 // recordedCalls are the unary calls that have spans.
