@@ -68,30 +68,14 @@ func readParent(t *store.Trace, s string) bool {
 	return version[0] != 0xff && t.ID != [16]byte{} && t.Span != [8]byte{}
 }
 
-// readHex takes lower case only, as the standard does. s has two digits for each byte.
+// readHex takes lower case only, as the standard does.
 func readHex(to []byte, s string) bool {
-	wrong := byte(0)
-	for i := range to {
-		high, low := digits[s[2*i]], digits[s[2*i+1]]
-		to[i] = high<<4 | low
-		wrong |= high | low
+	if strings.ContainsAny(s, "ABCDEF") {
+		return false
 	}
-	return wrong < noDigit
+	_, err := hex.Decode(to, []byte(s)) // no longer than what the compiler keeps on the stack
+	return err == nil
 }
-
-// noDigit is above the value of every digit.
-const noDigit = 16
-
-// digits are the values of digits of hex.
-var digits = func() (all [256]byte) {
-	for c := range all {
-		all[c] = noDigit
-	}
-	for value, c := range []byte("0123456789abcdef") {
-		all[c] = byte(value)
-	}
-	return all
-}()
 
 // maxStateMembers is how many members a tracestate may have.
 const maxStateMembers = 32
