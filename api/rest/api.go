@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -94,36 +95,35 @@ func (a *api) route(method, path string, rule Rule, h handler) error {
 	return a.mux.HandlePath(method, path, runtime.HandlerFunc(h))
 }
 
-// ServeHTTP makes the request one that the gateway reads as it was meant.
+// ServeHTTP makes the request, which is the port's own, one that the gateway reads as it was meant.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
 		a.options(w, r)
 		return
 	}
-	own := *r
 	if r.Method == http.MethodHead { // the library leaves out the body
-		own = *r.WithContext(context.WithValue(r.Context(), headKey{}, true))
-		own.Method = http.MethodGet
+		r = r.WithContext(context.WithValue(r.Context(), headKey{}, true))
+		r.Method = http.MethodGet
 	}
 	where := *r.URL
 	// The gateway unescapes what it finds here; in lower case a slash is part of a name.
 	where.RawPath = strings.ReplaceAll(r.URL.EscapedPath(), "%2F", "%2f")
-	own.URL = &where
-	own.Header = r.Header.Clone()
-	for _, name := range []string{"Grpc-Timeout", "Te", "X-Forwarded-For", "X-Forwarded-Host"} {
-		own.Header.Del(name) // which the gateway would act upon
-	}
-	a.mux.ServeHTTP(w, &own)
+	r.URL = &where
+	a.mux.ServeHTTP(w, r)
 }
 
 // headKey is of requests that were HEAD.
 type headKey struct{}
 
-// request is between the gateway's choice of a route and the route.
+// request is between the gateway's choice of a route and the route. It is called once for each.
 func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
+	var first sync.Once
+	var rt *route
 	return func(w http.ResponseWriter, r *http.Request, params map[string]string) {
-		pattern, _ := runtime.HTTPPattern(r.Context())
-		rt := a.routes.by[key(r.Method, pattern.String())]
+		first.Do(func() {
+			pattern, _ := runtime.HTTPPattern(r.Context())
+			rt = a.routes.by[key(r.Method, pattern.String())]
+		})
 		if rt == nil {
 			a.lost(r.Context(), a.mux, nil, w, r, http.StatusNotFound)
 			return
@@ -156,10 +156,29 @@ func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
 		}
 		b := limitBody(w, r)
 		b.params, b.edits = params, edits
-		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
-		r.Body = b
-		next(w, r, params)
+		next(w, bare(r, b), params)
 	}
+}
+
+// bare is a request with what the gateway is to make a call of. It would act upon headers that are not
+// for it, and hand on where the request comes from, which the context has.
+func bare(r *http.Request, b *body) *http.Request {
+	own := r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
+	own.Body, own.Header, own.Host, own.RemoteAddr = b, make(http.Header), "", ""
+	for _, name := range []string{"Authorization", namespaceHeader} {
+		if values := r.Header[name]; len(values) > 0 {
+			own.Header[name] = values
+		}
+	}
+	return own
+}
+
+// asked is the request that a bare one was made of, or else the one that it is.
+func asked(r *http.Request) *http.Request {
+	if full, ok := r.Context().Value(requestKey{}).(*http.Request); ok {
+		return full
+	}
+	return r
 }
 
 // asCaller lets the calls of a route that is written by hand bring what the request says of
@@ -202,7 +221,7 @@ func (a *api) lost(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, 
 
 // failed answers a request whose call failed, or that could not become one.
 func (a *api) failed(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
-	why(r, err).asAsked(r).write(w, r)
+	why(r, err).asAsked(asked(r)).write(w, r)
 }
 
 func why(r *http.Request, err error) *problem {

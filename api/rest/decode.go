@@ -266,6 +266,9 @@ func pathOf(around []level, token json.Token) string {
 	return strings.ToValidUTF8(path.String(), "?")
 }
 
+// usualAnswer is how many bytes most answers take at most.
+const usualAnswer = 256
+
 // marshaler is what the gateway reads and writes messages with.
 type marshaler struct{}
 
@@ -276,7 +279,7 @@ func (marshaler) Marshal(v any) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T is not a message", v)
 	}
-	text, err := write.Marshal(m)
+	text, err := write.MarshalAppend(make([]byte, 0, usualAnswer), m)
 	return append(text, '\n'), err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -22,14 +23,15 @@ import (
 const requestIDHeader = "Ddq-Request-Id"
 
 // safeHeaders are on every answer. Nothing here is a page, so pages may do nothing with it.
-var safeHeaders = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-		"font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-	"X-Content-Type-Options":       "nosniff",
-	"Referrer-Policy":              "no-referrer",
-	"Cross-Origin-Opener-Policy":   "same-origin",
-	"Cross-Origin-Resource-Policy": "same-origin",
-	"Cache-Control":                "no-store",
+// All answers share the values: they are replaced, never edited.
+var safeHeaders = http.Header{
+	"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+		"font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"},
+	"X-Content-Type-Options":       {"nosniff"},
+	"Referrer-Policy":              {"no-referrer"},
+	"Cross-Origin-Opener-Policy":   {"same-origin"},
+	"Cross-Origin-Resource-Policy": {"same-origin"},
+	"Cache-Control":                {"no-store"},
 }
 
 // Config says who may come to the port beside those who need no permission.
@@ -83,12 +85,10 @@ func newGuard(config Config, log *slog.Logger) (*guard, error) {
 	return g, nil
 }
 
-// serve lets a request through to next, or refuses it.
+// serve lets a request through to next, which gets a copy of it that it may edit, or refuses it.
 func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 	h := w.Header()
-	for name, value := range safeHeaders {
-		h.Set(name, value)
-	}
+	maps.Copy(h, safeHeaders)
 	if r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}

@@ -76,7 +76,10 @@ func checkRequest(rt *route, r *http.Request, params map[string]string) *problem
 
 // checkType refuses a body that is not what the route takes.
 func checkType(r *http.Request, want string) *problem {
-	given, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	given, err := r.Header.Get("Content-Type"), error(nil)
+	if given != want {
+		given, _, err = mime.ParseMediaType(given)
+	}
 	if err != nil || given != want {
 		return refuse(http.StatusUnsupportedMediaType, "BAD_TYPE", "", "the Content-Type of the body has to be "+want)
 	}
@@ -92,6 +95,9 @@ func checkEncoding(r *http.Request) *problem {
 
 // checkQuery refuses what the gateway would pass over in silence.
 func checkQuery(rt *route, r *http.Request, params map[string]string) *problem {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return malformed("", "the query cannot be read: "+err.Error())
@@ -161,7 +167,7 @@ func editsOf(rt *route, r *http.Request) (edits []edit, p *problem) {
 	if token != nil && slices.Contains([]string{"ack", "nack", "extend", "checkpoint"}, rt.body) {
 		edits = append(edits, setToken(token))
 	}
-	if rt.input.Name() == "EnqueueRequest" {
+	if rt.input.Name() == "EnqueueRequest" && len(r.Header["Traceparent"]) > 0 {
 		edits = append(edits, setTrace(r.Header))
 	}
 	if rt.input.Name() == "UpdateTaskRequest" {
