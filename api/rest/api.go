@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -15,7 +14,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
-	gateway "github.com/ddq-io/ddq/api/rest/gateway/ddq/v1"
 )
 
 // Prefix is that of every path of the API.
@@ -26,7 +24,6 @@ type api struct {
 	queue   ddqv1.DelayQueueServiceClient
 	admin   ddqv1.AdminServiceClient
 	changes ddqv1.OperationServiceClient
-	mux     *runtime.ServeMux
 	routes  *routes
 	spans   Spans        // nil: there are none
 	watches atomic.Int64 // that are open
@@ -35,22 +32,7 @@ type api struct {
 func newAPI(conn grpc.ClientConnInterface, spans Spans) (*api, error) {
 	a := &api{
 		queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), changes: ddqv1.NewOperationServiceClient(conn),
-		routes: &routes{by: make(map[string]*route)}, spans: spans,
-	}
-	a.mux = runtime.NewServeMux(
-		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
-		runtime.WithUnescapingMode(runtime.UnescapingModeAllCharacters),
-		runtime.WithIncomingHeaderMatcher(func(key string) (string, bool) { return namespaceKey, key == namespaceHeader }),
-		runtime.WithOutgoingHeaderMatcher(func(string) (string, bool) { return "", false }),
-		runtime.WithDisablePathLengthFallback(),
-		runtime.WithDisableHTTPMethodOverride(),
-		runtime.WithMiddlewares(a.request),
-		runtime.WithForwardResponseOption(answer),
-		runtime.WithErrorHandler(a.failed),
-		runtime.WithRoutingErrorHandler(a.lost),
-	)
-	for _, rt := range bindings() {
-		a.routes.add(rt)
+		routes: &routes{by: make(map[place][]*route)}, spans: spans,
 	}
 	return a, errors.Join(a.learn(conn), a.byHand())
 }
@@ -70,19 +52,6 @@ func (a *api) byHand() error {
 	)
 }
 
-// learn makes the gateway serve the bindings, in the order of services.
-func (a *api) learn(conn grpc.ClientConnInterface) error {
-	return errors.Join(
-		gateway.RegisterAccessServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAccessServiceClient(conn)),
-		gateway.RegisterAdminServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAdminServiceClient(conn)),
-		gateway.RegisterDelayQueueServiceHandlerClient(context.Background(), a.mux, ddqv1.NewDelayQueueServiceClient(conn)),
-		gateway.RegisterAudienceServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAudienceServiceClient(conn)),
-		gateway.RegisterOperationServiceHandlerClient(context.Background(), a.mux, ddqv1.NewOperationServiceClient(conn)),
-		gateway.RegisterScheduleServiceHandlerClient(context.Background(), a.mux, ddqv1.NewScheduleServiceClient(conn)),
-		gateway.RegisterWorkflowServiceHandlerClient(context.Background(), a.mux, ddqv1.NewWorkflowServiceClient(conn)),
-	)
-}
-
 // handler answers a request whose path and rule were checked.
 type handler func(w http.ResponseWriter, r *http.Request, params map[string]string)
 
@@ -91,94 +60,61 @@ func (a *api) route(method, path string, rule Rule, h handler) error {
 	if !rule.valid() {
 		return fmt.Errorf("%s %s has no rule", method, path)
 	}
-	a.routes.add(&route{method: method, path: path, rule: rule})
-	return a.mux.HandlePath(method, path, runtime.HandlerFunc(h))
+	a.routes.add(&route{method: method, path: path, rule: rule, handle: h})
+	return nil
 }
 
-// ServeHTTP makes the request, which is the port's own, one that the gateway reads as it was meant.
+// ServeHTTP answers a request, which is the port's own.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
 		a.options(w, r)
 		return
 	}
-	if r.Method == http.MethodHead { // the library leaves out the body
-		r = r.WithContext(context.WithValue(r.Context(), headKey{}, true))
+	head := r.Method == http.MethodHead
+	if head { // the library leaves out the body
 		r.Method = http.MethodGet
 	}
-	where := *r.URL
-	// The gateway unescapes what it finds here; in lower case a slash is part of a name.
-	where.RawPath = strings.ReplaceAll(r.URL.EscapedPath(), "%2F", "%2f")
-	r.URL = &where
-	a.mux.ServeHTTP(w, r)
-}
-
-// headKey is of requests that were HEAD.
-type headKey struct{}
-
-// request is between the gateway's choice of a route and the route. It is called once for each.
-func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
-	var first sync.Once
-	var rt *route
-	return func(w http.ResponseWriter, r *http.Request, params map[string]string) {
-		first.Do(func() {
-			pattern, _ := runtime.HTTPPattern(r.Context())
-			rt = a.routes.by[key(r.Method, pattern.String())]
-		})
-		if rt == nil {
-			a.lost(r.Context(), a.mux, nil, w, r, http.StatusNotFound)
-			return
-		}
-		if a.spans != nil && rt.transcoded() {
-			var end func()
-			w, r, end = spanned(a.spans, w, r, rt)
-			defer end()
-		}
+	rt, params := a.routes.find(r.Method, r.URL.EscapedPath())
+	switch {
+	case rt == nil:
+		a.lost(w, r)
+	case rt.transcoded():
+		a.transcode(w, r, rt, params)
+	default:
 		p := checkParams(params)
-		if p == nil && rt.transcoded() {
-			p = checkRequest(rt, r, params)
+		if p == nil && head { // of what may never end
+			p = noRoute([]string{http.MethodGet})
 		}
 		if p != nil {
 			p.write(w, r)
 			return
 		}
-		if !rt.transcoded() {
-			if r.Context().Value(headKey{}) != nil { // of what may never end
-				noRoute([]string{http.MethodGet}).write(w, r)
-				return
-			}
-			next(w, r.WithContext(asCaller(r)), params)
-			return
-		}
-		edits, p := editsOf(rt, r)
-		if p != nil {
-			p.write(w, r)
-			return
-		}
-		b := limitBody(w, r)
-		b.params, b.edits = params, edits
-		next(w, bare(r, b), params)
+		rt.handle(w, r.WithContext(asCaller(r)), params)
 	}
 }
 
-// bare is a request with what the gateway is to make a call of. It would act upon headers that are not
-// for it, and hand on where the request comes from, which the context has.
-func bare(r *http.Request, b *body) *http.Request {
-	own := r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
-	own.Body, own.Header, own.Host, own.RemoteAddr = b, make(http.Header), "", ""
-	for _, name := range []string{"Authorization", namespaceHeader} {
-		if values := r.Header[name]; len(values) > 0 {
-			own.Header[name] = values
-		}
+// transcode checks a request before the gateway makes a call of it.
+func (a *api) transcode(w http.ResponseWriter, r *http.Request, rt *route, params map[string]string) {
+	if a.spans != nil {
+		var end func()
+		w, r, end = spanned(a.spans, w, r, rt)
+		defer end()
 	}
-	return own
-}
-
-// asked is the request that a bare one was made of, or else the one that it is.
-func asked(r *http.Request) *http.Request {
-	if full, ok := r.Context().Value(requestKey{}).(*http.Request); ok {
-		return full
+	p := checkParams(params)
+	if p == nil {
+		p = checkRequest(rt, r, params)
 	}
-	return r
+	var edits []edit
+	if p == nil {
+		edits, p = editsOf(rt, r)
+	}
+	if p != nil {
+		p.write(w, r)
+		return
+	}
+	b := limitBody(w, r)
+	b.params, b.edits = params, edits
+	rt.handle(w, bare(r, b), params)
 }
 
 // asCaller lets the calls of a route that is written by hand bring what the request says of
@@ -203,7 +139,7 @@ const (
 func (a *api) options(w http.ResponseWriter, r *http.Request) {
 	allowed := a.routes.allowed(r.URL.EscapedPath())
 	if len(allowed) == 0 {
-		a.lost(r.Context(), a.mux, nil, w, r, http.StatusNotFound)
+		a.lost(w, r)
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -211,7 +147,7 @@ func (a *api) options(w http.ResponseWriter, r *http.Request) {
 }
 
 // lost answers what no route matches.
-func (a *api) lost(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, _ int) {
+func (a *api) lost(w http.ResponseWriter, r *http.Request) {
 	allowed := a.routes.allowed(r.URL.EscapedPath())
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -219,11 +155,7 @@ func (a *api) lost(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, 
 	noRoute(allowed).write(w, r)
 }
 
-// failed answers a request whose call failed, or that could not become one.
-func (a *api) failed(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
-	why(r, err).asAsked(asked(r)).write(w, r)
-}
-
+// why is what a request gets to know of an error of the gateway, or of its call.
 func why(r *http.Request, err error) *problem {
 	if b, ok := r.Body.(*body); ok && b.wrong != nil {
 		return b.wrong

@@ -64,7 +64,7 @@ var description = sync.OnceValues(func() (*contract, error) {
 func (c *contract) operation(r *http.Request) (path string, o *operation) {
 	for template, methods := range c.Paths {
 		verb, best := strings.Contains(template, ":"), strings.Contains(path, ":")
-		if found, has := methods[strings.ToLower(r.Method)]; has && matches(template, r.URL.EscapedPath()) && (o == nil || verb && !best) {
+		if found, has := methods[strings.ToLower(r.Method)]; has && templateOf(template).match(strings.Split(r.URL.EscapedPath(), "/")) && (o == nil || verb && !best) {
 			path, o = template, &found
 		}
 	}

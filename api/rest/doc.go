@@ -7,10 +7,11 @@
 //	          ids, panics
 //	api       the routes of /v1
 //	  routes    which request is which call, read from the protos; who may make it
+//	  template  which path is which route
 //	  request   what is checked before a call: types, bodies, queries, headers that stand for fields
 //	  decode    strict JSON, and where in a body an error is
 //	  answer    status codes, entity tags, links
-//	  gateway   generated: requests to messages, messages to JSON
+//	  gateway   generated: requests to messages, messages to JSON; transcoding stands before it
 //	problem   errors as RFC 9457 says, made in one place
 //
 // docs/rest.md describes the wire.

@@ -151,7 +151,9 @@ func editsOf(rt *route, r *http.Request) (edits []edit, p *problem) {
 			return nil, refuse(http.StatusBadRequest, "BAD_ETAG", "if_version", "is in the query and in If-Match")
 		}
 		query.Set("if_version", strconv.FormatInt(version, 10))
-		r.URL.RawQuery = query.Encode() // the URL is this request's own
+		where := *r.URL
+		where.RawQuery = query.Encode()
+		r.URL = &where
 	}
 	key, p := idempotencyKey(rt, r)
 	if p != nil {

@@ -32,6 +32,9 @@ type route struct {
 	input protoreflect.MessageDescriptor
 	// The field that the body is, * for all that the path has not, empty for no body.
 	body string
+
+	template template
+	handle   handler
 }
 
 // transcoded reports whether the gateway serves the route.
@@ -40,21 +43,38 @@ func (rt *route) transcoded() bool { return rt.input != nil }
 // routes is the table of what there is.
 type routes struct {
 	all []*route
-	by  map[string]*route // by method and the pattern as the gateway spells it
+	by  map[place][]*route // in the order in which they are tried
 }
 
+// place is where routes are looked for.
+type place struct {
+	method   string
+	segments int
+}
+
+// add has a route be found before those that were added earlier.
 func (t *routes) add(rt *route) {
+	rt.template = templateOf(rt.path)
 	t.all = append(t.all, rt)
-	t.by[key(rt.method, spelled(rt.path))] = rt
+	at := place{rt.method, len(rt.template.segments)}
+	t.by[at] = slices.Insert(t.by[at], 0, rt)
 }
 
-func key(method, pattern string) string { return method + " " + pattern }
+// find returns the route of an escaped path, nil when there is none, and the parameters that
+// the path has.
+func (t *routes) find(method, path string) (*route, map[string]string) {
+	segments := strings.Split(path, "/")
+	for _, rt := range t.by[place{method, len(segments)}] {
+		if rt.template.match(segments) {
+			return rt, rt.template.params(segments)
+		}
+	}
+	return nil, nil
+}
 
-// spelled is a path as the gateway's patterns print it.
-func spelled(path string) string { return strings.ReplaceAll(path, "}", "=*}") }
+func key(method, path string) string { return method + " " + path }
 
-// services are those whose calls have routes. The order is that in which the gateway
-// learns them: of two that match it takes the later.
+// services are those whose calls have routes, in the order in which they are added.
 var services = []protoreflect.ServiceDescriptor{
 	ddqv1.File_ddq_v1_access_proto.Services().ByName("AccessService"),
 	ddqv1.File_ddq_v1_admin_proto.Services().ByName("AdminService"),
@@ -106,10 +126,11 @@ func verbAndPath(rule *annotations.HttpRule) (method, path string) {
 	return "", ""
 }
 
-// allowed are the methods of a path, as the gateway would match it.
+// allowed are the methods of a path.
 func (t *routes) allowed(path string) (methods []string) {
+	segments := strings.Split(path, "/")
 	for _, rt := range t.all {
-		if matches(rt.path, path) && !slices.Contains(methods, rt.method) {
+		if rt.template.match(segments) && !slices.Contains(methods, rt.method) {
 			methods = append(methods, rt.method)
 		}
 	}
@@ -121,27 +142,4 @@ func (t *routes) allowed(path string) (methods []string) {
 	}
 	slices.Sort(methods)
 	return methods
-}
-
-// matches reports whether an escaped path is of a template.
-func matches(template, path string) bool {
-	want, got := strings.Split(template, "/"), strings.Split(path, "/")
-	if len(want) != len(got) {
-		return false
-	}
-	last := len(want) - 1
-	name, verb, _ := strings.Cut(want[last], ":")
-	if verb != "" {
-		before, found := strings.CutSuffix(got[last], ":"+verb)
-		if !found || before == "" {
-			return false
-		}
-		want[last], got[last] = name, before
-	}
-	for i := range want {
-		if want[i] != got[i] && !strings.HasPrefix(want[i], "{") {
-			return false
-		}
-	}
-	return true
 }
