@@ -124,11 +124,11 @@ func (f *frame) add(number int64, text []byte, err error, topic string) {
 	if err == nil && len(bytes.TrimSpace(text)) == 0 {
 		return
 	}
-	task, wrong := new(ddqv1.EnqueueRequest), refuse(http.StatusBadRequest, "LINE_TOO_LONG", "", "a line has at most "+strconv.Itoa(maxLine)+" bytes")
-	if err == nil {
-		if wrong = unmarshal(text, task); wrong == nil && task.Topic != "" && task.Topic != topic {
-			wrong = refuse(http.StatusBadRequest, "BAD_NAME", "topic", "the line and the path differ")
-		}
+	task, wrong := new(ddqv1.EnqueueRequest), (*problem)(nil)
+	if err != nil {
+		wrong = refuse(http.StatusBadRequest, "LINE_TOO_LONG", "", "a line has at most "+strconv.Itoa(maxLine)+" bytes")
+	} else if wrong = unmarshal(text, task); wrong == nil && task.Topic != "" && task.Topic != topic {
+		wrong = refuse(http.StatusBadRequest, "BAD_NAME", "topic", "the line and the path differ")
 	}
 	f.lines = append(f.lines, lineOf{number, wrong})
 	if wrong == nil {
@@ -191,8 +191,8 @@ func (in *importer) reply(f *frame) (*ddqv1.EnqueueStreamResponse, error) {
 }
 
 // results are the answers to the lines of a frame.
-func (in *importer) results(f *frame, reply *ddqv1.EnqueueStreamResponse) (text []byte) {
-	next := 0
+func (in *importer) results(f *frame, reply *ddqv1.EnqueueStreamResponse) []byte {
+	next, text := 0, make([]byte, 0, usualAnswer*len(f.lines))
 	for _, l := range f.lines {
 		result := &ddqv1.EnqueueResult{Error: reply.GetError()}
 		switch {
@@ -207,22 +207,23 @@ func (in *importer) results(f *frame, reply *ddqv1.EnqueueStreamResponse) (text 
 		} else {
 			in.end.Stored++
 		}
-		text = append(text, numbered(l.number, result)...)
+		text = appendResult(text, l.number, result)
 	}
 	return text
 }
 
-// numbered is a result with the number of its line in front.
-func numbered(number int64, result *ddqv1.EnqueueResult) []byte {
-	text, err := marshaler{}.Marshal(result)
+// appendResult adds a line with a result, with the number of the line that it is of in front.
+func appendResult(text []byte, number int64, result *ddqv1.EnqueueResult) []byte {
+	text = strconv.AppendInt(append(text, `{"line":`...), number, 10)
+	at := len(text)
+	text, err := write.MarshalAppend(text, result)
 	if err != nil { // the server made it
 		panic(err)
 	}
-	head := append([]byte(`{"line":`), strconv.FormatInt(number, 10)...)
-	if !bytes.HasPrefix(text, []byte("{}")) {
-		head = append(head, ',')
+	if text[at] = ','; string(text[at+1:]) == "}" { // the result says nothing
+		text = append(text[:at], '}')
 	}
-	return append(head, text[1:]...)
+	return append(text, '\n')
 }
 
 // patient is a body each of whose reads may wait for long.
