@@ -73,7 +73,8 @@ def part(task, name, size=None, returns=None, fails=0, deaf_ms=0):
 def handle(task):
     """Do what the attributes of the task say."""
     what, value = task.attributes.get("do"), task.attributes.get("value", "")
-    say({"event": "begin", "id": task.id, "attempt": task.attempt, "payload": task.payload[:1000].decode(), "size": len(task.payload)})
+    say({"event": "begin", "id": task.id, "attempt": task.attempt, "payload": task.payload[:1000].decode(), "size": len(task.payload), "trace": task.trace,
+         "step": task.raw.get("step", {}).get("name")})
     if what == "return":
         return value
     if what == "bytes":
@@ -111,6 +112,11 @@ def handle(task):
         say({"event": "slept", "id": task.id, "attempt": task.attempt})
     if what == "next":
         task.enqueue(value, "after " + task.id)
+    if what == "span":
+        task.trace_next(json.loads(value))
+        task.enqueue(task.topic, "after " + task.id)
+        task.enqueue(task.topic, "elsewhere", traceparent="00-" + "e" * 32 + "-" + "e" * 16 + "-00")
+        driver.c.enqueue(task.topic, "beside " + task.id, **task.trace)
     if what == "bad next":
         task.enqueue(value, delay=-1)
     if what == "sleep":
@@ -127,10 +133,11 @@ def handle(task):
 class Driver:
     c = None
 
-    def client(self, url, token=None, timeout_ms=30_000, ca=None, namespace=""):
+    def client(self, url, token=None, timeout_ms=30_000, ca=None, namespace="", trace=None):
         if self.c is not None:
             self.c.close()
-        self.c = ddq.Client(url, token=token, timeout=timeout_ms / 1000, context=ssl.create_default_context(cafile=ca) if ca else None, namespace=namespace)
+        self.c = ddq.Client(url, token=token, timeout=timeout_ms / 1000, context=ssl.create_default_context(cafile=ca) if ca else None, namespace=namespace,
+                            trace=(lambda: trace) if trace else None)
 
     def enqueue(self, **task):
         return self.c.enqueue(**task_of(task))

@@ -6,8 +6,8 @@ const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 const calls = {};
 let client, worker;
 
-calls.client = ({ url, token, timeout_ms, namespace }) => {
-  client = new ddq.Client({ url, token, timeoutMs: timeout_ms, namespace });
+calls.client = ({ url, token, timeout_ms, namespace, trace }) => {
+  client = new ddq.Client({ url, token, timeoutMs: timeout_ms, namespace, trace: trace && (() => trace) });
 };
 
 // Tasks of cases: payload_size stands for a large one, delay_ms for a number.
@@ -98,7 +98,7 @@ async function part(task, { name, size, returns, fails, deaf_ms }) {
 // A handler does what the attributes of its task say.
 async function handle(task) {
   const { do: what, value } = task.attributes;
-  say({ event: "begin", id: task.id, attempt: task.attempt, payload: ddq.textOf(task.payload.subarray(0, 1000)), size: task.payload.length });
+  say({ event: "begin", id: task.id, attempt: task.attempt, payload: ddq.textOf(task.payload.subarray(0, 1000)), size: task.payload.length, trace: task.trace, step: task.step?.name });
   switch (what) {
     case "return":
       return value;
@@ -142,6 +142,12 @@ async function handle(task) {
       return;
     case "next":
       task.enqueue({ topic: value, payload: "after " + task.id });
+      return;
+    case "span":
+      task.traceNext(JSON.parse(value));
+      task.enqueue({ topic: task.topic, payload: "after " + task.id });
+      task.enqueue({ topic: task.topic, payload: "elsewhere", traceparent: `00-${"e".repeat(32)}-${"e".repeat(16)}-00` });
+      await client.enqueue({ topic: task.topic, payload: "beside " + task.id, ...task.trace });
       return;
     case "bad next":
       task.enqueue({ topic: value, delay: -1 });

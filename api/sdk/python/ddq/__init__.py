@@ -5,6 +5,7 @@ from ._encode import Duration, Payload, Time
 from ._ids import new_id, new_keyed_id
 from ._journal import NameUsed
 from ._task import NewTask, Task
+from ._trace import TraceContext
 from .client import Client
 from .errors import (
     DdqError,
@@ -29,6 +30,6 @@ __version__ = "0.1.0"
 __all__ = [
     "CANCELLED", "HOLD_LOST", "STOPPED", "TIMEOUT", "Client", "DdqError", "DeniedError", "Duration", "ExhaustedError", "ExistsError", "HeldTask",
     "HoldLostError", "InternalError", "InvalidError", "NameUsed", "NewTask", "NotFoundError", "OutOfRangeError", "Payload", "Permanent", "PreconditionError",
-    "Release", "RetryAfter", "Stopped", "Task", "Time", "TimeoutError", "UnavailableError", "UnknownOutcomeError", "VersionError", "Worker",
-    "new_id", "new_keyed_id", "wire",
+    "Release", "RetryAfter", "Stopped", "Task", "Time", "TimeoutError", "TraceContext", "UnavailableError", "UnknownOutcomeError", "VersionError",
+    "Worker", "new_id", "new_keyed_id", "wire",
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Dict, Mapping, Optional, Union, cast
+from typing import Any, Callable, Dict, Mapping, Optional, Union, cast
 
 from . import _types as wire
 from ._encode import Duration, Payload, Time, attributes_of, duration_of, from_base64, stripped, time_of, to_base64
 from ._ids import new_id, new_keyed_id
+from ._trace import TraceContext, trace_of
 
 
 @dataclass
@@ -81,6 +82,11 @@ def request_of(task: NewTask) -> Dict[str, Any]:
         key = task.ordering_key or (task.idempotency or {}).get("key")
         task = replace(task, id=new_keyed_id(key) if key else new_id())
     return body_of(task)
+
+
+def traced(task: NewTask, context: Callable[[], Optional[TraceContext]]) -> NewTask:
+    """Give a task the context of whoever enqueues it, unless it has one."""
+    return task if task.traceparent else replace(task, **cast(Any, trace_of(context())))
 
 
 def task_of(raw: Mapping[str, Any]) -> Task:

@@ -8,7 +8,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from . import _types as wire
 from ._encode import Duration, Payload, Time, attributes_of, duration_of, millis_of, segment, stripped, time_of, to_base64
 from ._ids import new_id
-from ._task import NewTask, Task, body_of, request_of, task_of
+from ._task import NewTask, Task, body_of, request_of, task_of, traced
+from ._trace import TraceContext
 from ._transport import Query, Transport
 from .errors import DdqError, item_error, refused
 
@@ -18,11 +19,14 @@ class Client:
 
     `token` says who calls, or is a function that is asked for it before each request. `timeout` is how many seconds a call may take
     together with its repeats, beside what it is to wait. `context` has the certificates to trust, and that of the caller. `namespace`
-    is where the topics and audiences are that calls are about; without it that of the token is.
+    is where the topics and audiences are that calls are about; without it that of the token is. `trace` is asked for the trace context
+    that each task is enqueued in, unless the task has one.
     """
 
     def __init__(self, url: str = "http://127.0.0.1:8080", *, token: Union[None, str, Callable[[], str]] = None, timeout: float = 30,
-                 context: Optional[ssl.SSLContext] = None, namespace: str = "") -> None:
+                 context: Optional[ssl.SSLContext] = None, namespace: str = "",
+                 trace: Optional[Callable[[], Optional[TraceContext]]] = None) -> None:
+        self._trace = trace or (lambda: None)
         self._transport = Transport(url, token, timeout, context, namespace)
 
     def close(self) -> None:
@@ -44,13 +48,13 @@ class Client:
 
     def enqueue(self, topic: str, payload: Payload = b"", **fields: Any) -> wire.EnqueueResponse:
         """Store a task; the fields are those of NewTask. The call is repeated until the task is known to be stored, once."""
-        body = request_of(NewTask(topic, payload, **fields))
+        body = request_of(traced(NewTask(topic, payload, **fields), self._trace))
         del body["topic"]
         return self.call("POST", f"{_topic_path(topic, 'topic')}/tasks", body=body, safe=True)
 
     def enqueue_batch(self, tasks: Iterable[NewTask]) -> List[Union[wire.EnqueueResult, DdqError]]:
         """Store up to 1,000 tasks in one call. They fail alone: each place of the answer has a receipt or an error."""
-        answer = self.call("POST", "/v1/tasks:batch", body={"tasks": [request_of(task) for task in tasks]}, safe=True)
+        answer = self.call("POST", "/v1/tasks:batch", body={"tasks": [request_of(traced(task, self._trace)) for task in tasks]}, safe=True)
         return [item_error(r["error"]) if "error" in r else r for r in answer.get("results", [])]
 
     def get(self, topic: str, id: str) -> Task:

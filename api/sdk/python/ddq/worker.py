@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, List, Optional, Union
 from ._encode import Duration, millis_of, moment_of, seconds_of, segment, to_base64, value_of
 from ._journal import Journal
 from ._settler import Settler
-from ._task import NewTask, Task, body_of, task_of
+from ._task import NewTask, Task, body_of, task_of, traced
+from ._trace import TraceContext, recorded, trace_of
 from ._transport import Interrupt, Interrupted, pause_of
 from .client import Client
 from .errors import DdqError, HoldLostError, NotFoundError, refused
@@ -61,20 +62,32 @@ class HeldTask(Task):
         set_(self, "attempt", self.raw.get("retry_count", 0) + 1)  # 1 at the first delivery
         set_(self, "hold_token", delivery.get("hold_token", ""))  # changes with every delivery: a fencing token
         set_(self, "_journal", Journal(delivery.get("journal", ()), lambda name, value: keep(self, name, value) if keep else None))
+        # the trace context of the attempt: that of the delivery, where the server makes spans of them, else that of the producer, or what
+        # trace_next was given; a client passes it on with **task.trace in what it enqueues; raw["traceparent"] is the producer's
+        parent = delivery.get("traceparent") or self.raw.get("traceparent", "")
+        set_(self, "trace", trace_of({"traceparent": parent, "tracestate": self.raw.get("tracestate", "")}))
         set_(self, "_next", [])
         set_(self, "_ended", threading.Event())
         set_(self, "_why", "")
 
     attempt: int
     hold_token: str
+    trace: Dict[str, str]
     _journal: Journal
     _next: List[NewTask]
     _ended: threading.Event
     _why: str
 
     def enqueue(self, topic: str, payload: Any = b"", **fields: Any) -> None:
-        """Have a task enqueued if and only if this one is acked."""
-        self._next.append(NewTask(topic, payload, **fields))
+        """Have a task enqueued if and only if this one is acked. It carries `trace`, unless it has a context."""
+        self._next.append(traced(NewTask(topic, payload, **fields), lambda: self.trace))
+
+    def trace_next(self, context: TraceContext) -> None:
+        """Say in which trace context the attempt is, such as a span of the handler's own.
+
+        What enqueue gets from now on carries it, and the server keeps the id of its trace with the attempt, if it is recorded.
+        """
+        object.__setattr__(self, "trace", trace_of(context))
 
     def once(self, name: str, f: Callable[[], Any]) -> bytes:
         """Call `f`, unless it has returned under the name in an attempt before, and return what it returned then.
@@ -368,8 +381,16 @@ def _id_of(task: HeldTask) -> Dict[str, Any]:
     return {"task_id": task.id, "hold_token": task.hold_token}
 
 
+def _end_of(task: HeldTask) -> Dict[str, Any]:
+    """Name an attempt that ends, and the trace in which it was, if that is recorded."""
+    trace_id = recorded(task.trace)
+    return {**_id_of(task), "trace_id": to_base64(trace_id)} if trace_id else {**_id_of(task)}
+
+
 def _ack_of(task: HeldTask, result: Any) -> Dict[str, Any]:
-    ack = _id_of(task)
+    ack = _end_of(task)
+    if "trace_id" in ack and "step" in task.raw:  # what begins by the end of a step is linked to it
+        ack["grow"] = {"traceparent": task.trace["traceparent"]}
     if result is not None:
         ack["result"] = to_base64(value_of(result))
     if task._next:
@@ -378,7 +399,7 @@ def _ack_of(task: HeldTask, result: Any) -> Dict[str, Any]:
 
 
 def _nack_of(task: HeldTask, error: BaseException) -> Dict[str, Any]:
-    nack = {**_id_of(task), "error": str(error) or type(error).__name__}
+    nack = {**_end_of(task), "error": str(error) or type(error).__name__}
     if isinstance(error, Permanent):
         nack["permanent"] = True
     elif isinstance(error, RetryAfter):

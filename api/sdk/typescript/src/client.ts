@@ -2,10 +2,14 @@ import { type Duration, type Payload, type Time, durationOf, refused, segment, s
 import { DdqError, itemError } from "./errors.js";
 import { newID } from "./ids.js";
 import { type NewTask, type Task, bodyOf, requestOf, taskOf } from "./task.js";
+import { type TraceContext, traced } from "./trace.js";
 import { type CallOptions, type Request, Transport, type TransportOptions } from "./transport.js";
 import type * as wire from "./types.gen.js";
 
-export interface ClientOptions extends TransportOptions {}
+export interface ClientOptions extends TransportOptions {
+  /** Asked for the trace context that each task is enqueued in, unless the task has one. Defaults to none. */
+  trace?: () => TraceContext | undefined;
+}
 
 /** What the server says of a task that it has stored. */
 export interface Receipt extends Omit<wire.EnqueueResponse, "id" | "topic"> {
@@ -39,9 +43,11 @@ export interface PageOptions extends CallOptions {
 /** Client calls a server over REST. It keeps no state: there is nothing to close. */
 export class Client {
   readonly #transport: Transport;
+  readonly #trace: () => TraceContext | undefined;
 
   constructor(options: ClientOptions = {}) {
     this.#transport = new Transport(options);
+    this.#trace = options.trace ?? (() => undefined);
   }
 
   /** call makes any request of docs/rest.md, for what has no method here. */
@@ -51,13 +57,13 @@ export class Client {
 
   /** enqueue stores a task. It is repeated until it is known to be stored, once. */
   async enqueue(task: NewTask, options?: CallOptions): Promise<Receipt> {
-    const { topic, ...body } = await requestOf(task);
+    const { topic, ...body } = await requestOf(traced(task, this.#trace));
     return this.call<Receipt>({ method: "POST", path: `/v1/topics/${segment("topic", task.topic)}/tasks`, body, safe: true, ...options });
   }
 
   /** enqueueBatch stores up to 1,000 tasks in one call. They fail alone: each place of the answer has a receipt or an error. */
   async enqueueBatch(tasks: NewTask[], options?: CallOptions): Promise<(Receipt | DdqError)[]> {
-    const body = { tasks: await Promise.all(tasks.map(requestOf)) };
+    const body = { tasks: await Promise.all(tasks.map((task) => requestOf(traced(task, this.#trace)))) };
     const { results } = await this.call<wire.EnqueueBatchResponse>({ method: "POST", path: "/v1/tasks:batch", body, safe: true, ...options });
     return (results ?? []).map((r, i) => {
       const { error, ...receipt } = r;

@@ -40,6 +40,10 @@ export function toBase64(p: Payload): string {
   return btoa(binary);
 }
 
+export function hexToBase64(hex: string): string {
+  return toBase64(Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16)));
+}
+
 export function fromBase64(text: string | undefined): Uint8Array {
   if (!text) return new Uint8Array(0);
   if (buffers) return new Uint8Array(buffers.from(text, "base64"));

@@ -3,6 +3,7 @@ export { type Duration, type Payload, type Time, fromBase64, textOf, toBase64 } 
 export { NameUsed } from "./journal.js";
 export { newID, newKeyedID } from "./ids.js";
 export type { NewTask, Task } from "./task.js";
+export type { TraceContext } from "./trace.js";
 export type { CallOptions, Request, TransportOptions } from "./transport.js";
 export * from "./client.js";
 export * from "./worker.js";

@@ -1,9 +1,10 @@
 import type { Client } from "./client.js";
-import { type Duration, refused, segment, textOf, toBase64, valueOf } from "./encode.js";
+import { type Duration, hexToBase64, refused, segment, textOf, toBase64, valueOf } from "./encode.js";
 import { DdqError, HoldLostError, NotFoundError } from "./errors.js";
 import { Journal } from "./journal.js";
 import { Settler } from "./settler.js";
 import { type NewTask, type Task, bodyOf, taskOf } from "./task.js";
+import { type TraceContext, recorded, traceOf, traced } from "./trace.js";
 import { pauseOf, sleep } from "./transport.js";
 import type * as wire from "./types.gen.js";
 
@@ -15,7 +16,17 @@ export interface HeldTask extends Task {
   attempt: number;
   /** Changes with every delivery: a fencing token for what the handler writes. */
   holdToken: string;
-  /** enqueue has a task enqueued if and only if this one is acked. */
+  /**
+   * The trace context of the attempt: that of the delivery, where the server makes spans of them, else that of the producer, or what `traceNext` was
+   * given. A client passes it on with `{ ...task.trace }` in what it enqueues; `traceparent` of the task is the producer's.
+   */
+  readonly trace: TraceContext;
+  /**
+   * traceNext says in which trace context the attempt is, such as a span of the handler's own: what `enqueue` gets from now on carries it, and the
+   * server keeps the id of its trace with the attempt, if it is recorded.
+   */
+  traceNext(context: TraceContext): void;
+  /** enqueue has a task enqueued if and only if this one is acked. It carries `trace`, unless it has a context. */
   enqueue(next: NewTask): void;
   /**
    * once calls `f`, unless it has returned under the name in an attempt before, and returns what it returned then: bytes and text as
@@ -187,7 +198,9 @@ export class Worker {
       signal: controller.signal,
       attempt: (read.retry_count ?? 0) + 1,
       holdToken: d.hold_token ?? "",
-      enqueue: (t: NewTask) => void next.push(t),
+      trace: traceOf({ traceparent: d.traceparent || read.traceparent, tracestate: read.tracestate }),
+      traceNext: (context: TraceContext) => void Object.assign(task, { trace: traceOf(context) }),
+      enqueue: (t: NewTask) => void next.push(traced(t, () => task.trace)),
       once: (name: string, f: () => unknown) => journal.once(name, f),
       sleep: (name: string, ms: number) => sleepIn(journal, name, ms),
     });
@@ -315,8 +328,16 @@ function idOf(run: Running): { task_id: string; hold_token: string } {
   return { task_id: run.task.id, hold_token: run.task.holdToken };
 }
 
+// Names an attempt that ends, and the trace in which it was, if that is recorded.
+function endOf(run: Running): { task_id: string; hold_token: string; trace_id?: string } {
+  const id = recorded(run.task.trace);
+  return id === undefined ? idOf(run) : { ...idOf(run), trace_id: hexToBase64(id) };
+}
+
 function ackOf(run: Running, result: unknown): wire.Ack {
-  const ack: wire.Ack = idOf(run);
+  const ack: wire.Ack = endOf(run);
+  // What begins by the end of a step is linked to it.
+  if (ack.trace_id && run.task.step) ack.grow = { traceparent: run.task.trace.traceparent! };
   if (result !== undefined && result !== null) ack.result = toBase64(valueOf(result));
   if (run.next.length > 0) ack.enqueue = run.next.map((t) => ({ topic: t.topic, ...bodyOf(t) }));
   return ack;
@@ -324,7 +345,7 @@ function ackOf(run: Running, result: unknown): wire.Ack {
 
 function nackOf(run: Running, e: unknown): wire.Nack {
   const why = run.controller.signal.reason as unknown;
-  const nack: wire.Nack = { ...idOf(run), error: e instanceof Error ? e.message || e.name : String(e) };
+  const nack: wire.Nack = { ...endOf(run), error: e instanceof Error ? e.message || e.name : String(e) };
   if (e instanceof Permanent) nack.permanent = true;
   else if (e instanceof RetryAfter) nack.delay_ms = delayOf(e.delayMs);
   else if (e instanceof Release) Object.assign(nack, { release: true, delay_ms: delayOf(e.delayMs) });
