@@ -2862,7 +2862,11 @@ type Nack struct {
 	Release bool `protobuf:"varint,6,opt,name=release,proto3" json:"release,omitempty"`
 	// In which the worker recorded the attempt, 16 bytes, kept with it. What is malformed is left out,
 	// and refuses no nack.
-	TraceId       []byte `protobuf:"bytes,7,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
+	TraceId []byte `protobuf:"bytes,7,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
+	// Of the task of a step: the span in which the worker recorded the attempt, as W3C Trace Context
+	// has it, from which the steps come that begin when it fails for good. What is malformed is left
+	// out, and refuses no nack.
+	Traceparent   string `protobuf:"bytes,8,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2944,6 +2948,13 @@ func (x *Nack) GetTraceId() []byte {
 		return x.TraceId
 	}
 	return nil
+}
+
+func (x *Nack) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 // Extend lengthens a hold.
@@ -4328,7 +4339,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x06result\x18\x03 \x01(\fR\x06result\x120\n" +
 	"\aenqueue\x18\x04 \x03(\v2\x16.ddq.v1.EnqueueRequestR\aenqueue\x12\"\n" +
 	"\x04grow\x18\x05 \x01(\v2\x0e.ddq.v1.GrowthR\x04grow\x12\x19\n" +
-	"\btrace_id\x18\x06 \x01(\fR\atraceId\"\xd4\x01\n" +
+	"\btrace_id\x18\x06 \x01(\fR\atraceId\"\xf6\x01\n" +
 	"\x04Nack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -4337,7 +4348,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x04 \x01(\x03H\x00R\adelayMs\x88\x01\x01\x12\x1c\n" +
 	"\tpermanent\x18\x05 \x01(\bR\tpermanent\x12\x18\n" +
 	"\arelease\x18\x06 \x01(\bR\arelease\x12\x19\n" +
-	"\btrace_id\x18\a \x01(\fR\atraceIdB\v\n" +
+	"\btrace_id\x18\a \x01(\fR\atraceId\x12 \n" +
+	"\vtraceparent\x18\b \x01(\tR\vtraceparentB\v\n" +
 	"\t_delay_ms\"t\n" +
 	"\x06Extend\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
