@@ -64,5 +64,5 @@ type Ended struct {
 	Worker  string // of that attempt
 	Error   string // of the last attempt that failed
 	Result  []byte // Done
-	Say     []byte // Done: what the ack said, see Ack
+	Say     []byte // Done, Dead: what the ack or the nack said, see Ack
 }

@@ -111,6 +111,7 @@ type Nack struct {
 	// its place when that was asked for.
 	Outcome Outcome
 	Trace   TraceID // kept with the attempt
+	Say     []byte  // for the cell that the task tells, if it is dead then, see Ended; without a cell nobody hears it
 }
 
 // NackResult is the outcome of one Nack or Recover.

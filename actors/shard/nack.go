@@ -12,7 +12,7 @@ const maxErrorBytes = 1024 // of an attempt's error that are kept
 
 // nackFor translates a worker's nack or release.
 func nackFor(s *subscription.Settlement, token store.Token, r agenda.Retries, random float64) store.Nack {
-	n := store.Nack{ID: s.ID, Token: token, Error: cut(s.Error, maxErrorBytes), Outcome: store.OutcomeFailed, Trace: s.Trace}
+	n := store.Nack{ID: s.ID, Token: token, Error: cut(s.Error, maxErrorBytes), Outcome: store.OutcomeFailed, Trace: s.Trace, Say: s.Say}
 	switch {
 	case s.Kind == subscription.SettleRelease:
 		n.Uncount, n.Outcome = true, store.OutcomeReleased

@@ -27,7 +27,7 @@ type Settlement struct {
 	Delay     *time.Duration // nack, release: nil leaves it to the backoff (release: at once)
 	Permanent bool           // nack: dead-letter
 	Result    []byte         // ack: kept with the done task
-	Say       []byte         // ack: for the workflow that the task is a step of
+	Say       []byte         // ack, nack: for the workflow that the task is a step of, when it ends
 	Next      *Next          // ack: what it enqueues; nil for none
 	Trace     store.TraceID  // ack, nack, release: in which the worker recorded the attempt; zero: in none
 	TraceCut  bool           // it said so in a way that cannot be read

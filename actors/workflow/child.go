@@ -116,7 +116,11 @@ func (w *Workflow) tellParent(out *Effects, x Context) (store.Parcel, error) {
 	if w.Phase != Done {
 		e.Outcome, e.Why, e.Error = UnitFailed, WhyChild, w.complaint()
 	}
-	return e.parcel(w.Parent.Topic, w.Parent.ID, nil)
+	say, refused := (&graph.Growth{Trace: out.Trace}).Say()
+	if refused != nil {
+		return store.Parcel{}, refused
+	}
+	return e.parcel(w.Parent.Topic, w.Parent.ID, say)
 }
 
 // complaint is why a workflow did not end well, in a line.

@@ -34,6 +34,7 @@ type Effects struct {
 	Wake   store.Millis // 0: only an event wakes it
 	Gone   bool         // all cells are deleted
 	Ended  bool         // in this step: its parent is to be told
+	Trace  *store.Trace // Ended: of the attempt by whose end it ended; nil: it is not known
 	More   bool         // there is more to do than fits into one step
 }
 

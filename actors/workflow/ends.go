@@ -15,7 +15,7 @@ func (p *transition) ended(e Ended) {
 	if !open {
 		return
 	}
-	p.traces.learn(unit, e.Growth)
+	p.traces.learn(unit, e.Trace)
 	u := &p.w.Units[unit]
 	if u.State == UnitUndoing {
 		p.undone(u, e)
@@ -189,12 +189,12 @@ func (p *settling) undoNext() bool {
 	}
 	u := &p.w.Units[last]
 	u.State, u.Serial = UnitUndoing, p.w.number()
-	p.out.Make = append(p.out.Make, Make{Unit: last, TaskRef: p.freeTask(last), Undo: true})
+	p.out.Make = append(p.out.Make, Make{Unit: last, TaskRef: p.freeTask(last), Undo: true, Trace: p.traces.last(p.w)})
 	return true
 }
 
 func (p *transition) finish(s State) {
-	p.w.Phase, p.w.Ended, p.out.Ended = s, p.Now, true
+	p.w.Phase, p.w.Ended, p.out.Ended, p.out.Trace = s, p.Now, true, p.traces.last(p.w)
 	p.w.IsPaused = false
 }
 

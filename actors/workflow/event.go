@@ -18,6 +18,7 @@ type Ended struct {
 	Error   string
 	Result  []byte
 	Growth  *graph.Growth // of an ack; nil: none
+	Trace   *store.Trace  // in which the worker recorded the attempt that ended it; nil: in none
 }
 
 // Ordered is what a child is asked by its parent.

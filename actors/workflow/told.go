@@ -19,10 +19,11 @@ func Told(p *store.Parcel) Event {
 	case e.Kind == store.ChangeRequeued:
 		return nil // it ended, and that was taken
 	}
-	ended := Ended{Task: e.ID, Outcome: UnitFailed, At: p.At, Begun: e.Started, Error: e.Error, Result: e.Result}
+	said := growthOf(e.Say)
+	ended := Ended{Task: e.ID, Outcome: UnitFailed, At: p.At, Begun: e.Started, Error: e.Error, Result: e.Result, Trace: traceOf(said)}
 	switch {
 	case e.Kind == store.ChangeDone:
-		ended.Outcome, ended.Growth = UnitDone, growthOf(e.Say)
+		ended.Outcome, ended.Growth = UnitDone, said
 	case e.Kind == store.ChangeDeleted:
 		ended.Why = WhyDeleted
 	case e.Reason == store.ReasonExpired:
@@ -33,8 +34,8 @@ func Told(p *store.Parcel) Event {
 	return ended
 }
 
-// growthOf reads what an ack said; nil for nothing, and for what its ack would not have let
-// through.
+// growthOf reads what an ack said, or another end; nil for nothing, and for what its ack would not have
+// let through.
 func growthOf(say []byte) *graph.Growth {
 	if len(say) == 0 {
 		return nil
@@ -65,11 +66,12 @@ func toldByBody(p *store.Parcel) Event {
 
 // toldOfEnd reads the end of a child, or of a task in another topic.
 func toldOfEnd(c *cell.Ended) Event {
+	said := growthOf(c.Growth)
 	e := Ended{
-		Task: c.Task, Outcome: UnitFailed, Why: Why(c.Why), At: store.Millis(c.At), Begun: store.Millis(c.Begun), Error: string(c.Error), Result: c.Result,
+		Task: c.Task, Outcome: UnitFailed, Why: Why(c.Why), At: store.Millis(c.At), Begun: store.Millis(c.Begun), Error: string(c.Error), Result: c.Result, Trace: traceOf(said),
 	}
 	if c.Outcome == int32(UnitDone) {
-		e.Outcome, e.Growth = UnitDone, growthOf(c.Growth)
+		e.Outcome, e.Growth = UnitDone, said
 	}
 	if e.Why > lastWhy {
 		e.Why = WhyDead

@@ -1,6 +1,8 @@
 package workflow
 
 import (
+	"cmp"
+
 	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
 )
@@ -9,45 +11,84 @@ import (
 // for none. They are not stored: what a later step of the workflow makes has none.
 type traces map[int]*store.Trace
 
-// learn takes what the ack of a unit says of its trace; g may be nil.
-func (t *traces) learn(unit int, g *graph.Growth) {
-	if g == nil || g.Trace == nil {
+// traceOf is that of what an end said; nil when it said none.
+func traceOf(g *graph.Growth) *store.Trace {
+	if g == nil {
+		return nil
+	}
+	return g.Trace
+}
+
+// learn takes in which trace a unit ended; nil: it is not known.
+func (t *traces) learn(unit int, trace *store.Trace) {
+	if trace == nil {
 		return
 	}
 	if *t == nil {
 		*t = make(traces)
 	}
-	(*t)[unit] = g.Trace
+	(*t)[unit] = trace
+}
+
+// last is that of the unit which ended last; nil when none has any.
+func (t traces) last(w *Workflow) *store.Trace {
+	l := latest{traces: t, w: w, unit: -1}
+	for unit := range t {
+		l.look(unit)
+	}
+	return t[l.unit]
 }
 
 // startOf is that of the attempt whose end started a step: the last to end of those that it waited for,
 // or the one from which it grew. nil when it was not recorded.
-func (t traces) startOf(w *Workflow, n *node) (start *store.Trace) {
+func (t traces) startOf(w *Workflow, n *node) *store.Trace {
 	if len(t) == 0 {
 		return nil
 	}
-	var last int64
-	look := func(step int) {
-		of := &w.of().steps[step]
-		for unit := of.first; unit < of.first+of.units; unit++ {
-			if from, order := t[unit], w.Units[unit].Order; from != nil && order >= last {
-				start, last = from, order
-			}
-		}
-	}
+	l := latest{traces: t, w: w, unit: -1}
 	for _, e := range n.after {
-		look(e.step)
+		l.lookAt(e.step)
 		if e.grown {
 			for _, child := range w.of().steps[e.step].grew {
-				look(child)
+				l.lookAt(child)
 			}
 		}
 	}
 	for _, child := range n.grew { // of a unit that goes on
-		look(child)
+		l.lookAt(child)
 	}
 	if n.parent >= 0 {
-		look(n.parent)
+		l.lookAt(n.parent)
 	}
-	return start
+	return t[l.unit]
+}
+
+// latest looks for the unit that ended last of those that have a trace.
+type latest struct {
+	traces
+	w    *Workflow
+	unit int // -1: none yet
+}
+
+func (l *latest) lookAt(step int) {
+	of := &l.w.of().steps[step]
+	for unit := of.first; unit < of.first+of.units; unit++ {
+		l.look(unit)
+	}
+}
+
+func (l *latest) look(unit int) {
+	if l.traces[unit] == nil {
+		return
+	}
+	if l.unit < 0 || l.w.endedAfter(unit, l.unit) {
+		l.unit = unit
+	}
+}
+
+// endedAfter reports whether a unit ended after another one. Of one moment, those that are done have
+// their order.
+func (w *Workflow) endedAfter(unit, other int) bool {
+	u, o := &w.Units[unit], &w.Units[other]
+	return cmp.Or(cmp.Compare(u.Ended, o.Ended), cmp.Compare(u.Order, o.Order), cmp.Compare(unit, other)) > 0
 }

@@ -114,6 +114,14 @@ func (h *held) trace() {
 	h.ack.Grow.Traceparent = h.ending.trace.Parent
 }
 
+// traceNack has a nack say what trace has an ack say.
+func (h *held) traceNack(nack *ddqv1.Nack) {
+	nack.TraceId = h.ending.trace.recorded()
+	if nack.TraceId != nil && h.task.Step != nil {
+		nack.Traceparent = h.ending.trace.Parent
+	}
+}
+
 // askToStop tells the handler, also one that has not started, that the cancellation of
 // the task was asked for.
 func (h *held) askToStop() {

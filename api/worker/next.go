@@ -102,7 +102,7 @@ func (h *held) nextRefused(err *ddqv1.Error) bool {
 	if h.nack != nil || !enqueue && !grow {
 		return false
 	}
-	h.nack = &ddqv1.Nack{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken, Error: shorten(err.GetField() + ": " + err.GetMessage()), TraceId: h.ack.TraceId}
+	h.nack = &ddqv1.Nack{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken, Error: shorten(err.GetField() + ": " + err.GetMessage()), TraceId: h.ack.TraceId, Traceparent: h.ack.GetGrow().GetTraceparent()}
 	h.ack.Enqueue, h.ack.Grow, h.ack.Result = nil, nil, nil
 	return true
 }

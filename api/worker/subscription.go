@@ -233,7 +233,7 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 		s.adaptive.onFinished(now, now.Sub(h.begun), int(s.waiting.Load()))
 	}
 	if nack != nil {
-		nack.TraceId = h.ending.trace.recorded()
+		h.traceNack(nack)
 	}
 	if suspend != nil && h.stage.Load() == running {
 		h.ending = ending{grow: suspend, grown: proto.Size(suspend), trace: h.ending.trace, settled: h.ending.settled}

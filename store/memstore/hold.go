@@ -167,7 +167,7 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 	ended := store.Change{Kind: f.Kind, Outcome: f.Outcome, Worker: r.worker}
 	result := store.NackResult{Status: store.OK, Attempt: f.Attempt}
 	if f.Reason != store.ReasonNone {
-		sh.leave(r, store.Ended{Kind: f.Kind, Reason: f.Reason}, now)
+		sh.leave(r, store.Ended{Kind: f.Kind, Reason: f.Reason, Say: n.Say}, now)
 		sh.bury(r, f.Reason, now)
 	} else {
 		result.Due, result.Traits = now.Again(n.Delay, r.task.Due), r.task.Traits

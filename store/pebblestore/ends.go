@@ -22,19 +22,16 @@ func (t *transaction) erase(id string, e *entry) error {
 
 // tellEnd tells those who watch the shard, and the cell that the task of an entry names, how
 // the task ends for good, or that it is pending again after that. Whatever ends a task
-// calls it, in the same batch. h is the hold by which it ends, and a the ack, nil for none.
-func (t *transaction) tellEnd(c store.Change, e *entry, h *hold, a *store.Ack) error {
+// calls it, in the same batch. h is the hold by which it ends, nil for none; the cell is told the result
+// of an ack, and what was said.
+func (t *transaction) tellEnd(c store.Change, e *entry, h *hold, result, say []byte) error {
 	if h != nil {
 		c.ID = h.id
 		t.log.tellHeld(h, c, e)
 	} else {
 		t.log.tell(c, e)
 	}
-	ended := store.Ended{ID: c.ID, Kind: c.Kind, Reason: c.Reason, Attempt: c.Attempt}
-	if a != nil {
-		ended.Result, ended.Say = a.Result, a.Say
-	}
-	return t.leave(ended, e, h)
+	return t.leave(store.Ended{ID: c.ID, Kind: c.Kind, Reason: c.Reason, Attempt: c.Attempt, Result: result, Say: say}, e, h)
 }
 
 // leave leaves a parcel for the cell that the task of an entry names, if it names one.
@@ -55,7 +52,7 @@ func (t *transaction) endPending(e *entry, c store.Change) error {
 	if err := t.tasks.removePending(e.due, c.ID, e.traits()); err != nil {
 		return err
 	}
-	if err := t.tellEnd(c, e, nil, nil); err != nil {
+	if err := t.tellEnd(c, e, nil, nil, nil); err != nil {
 		return err
 	}
 	return t.line.leave(e.traits(), e.standsAt(), c.ID)
@@ -87,7 +84,7 @@ func (t *transaction) bury(id string, e *entry, f found) error {
 	}
 	e.due, e.unreadable = due, true
 	e.journal = e.journal || f == broken // if it has one, that goes with it
-	if err := t.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil); err != nil {
+	if err := t.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil, nil); err != nil {
 		return err
 	}
 	return t.tasks.addDead(id, e, store.ReasonCorrupt)

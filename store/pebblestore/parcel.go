@@ -12,7 +12,7 @@ import (
 const (
 	parcelSent  = 1 // somebody sent it
 	parcelEnded = 2 // the end of a task left it
-	parcelSaid  = 3 // an ack that says something left it
+	parcelSaid  = 3 // an ack or a nack that says something left it
 )
 
 // appendParcel appends the stored form of a parcel, whose number is in its key.

@@ -57,7 +57,7 @@ func (t deadLetters) requeue(id string, e *entry) (store.RemoveResult, error) {
 	if err := t.tasks.rewrite(id, e); err != nil {
 		return store.RemoveResult{}, err
 	}
-	if err := t.tellEnd(store.Change{Kind: store.ChangeRequeued, ID: id, Due: e.due, Version: e.edits + 1}, e, nil, nil); err != nil {
+	if err := t.tellEnd(store.Change{Kind: store.ChangeRequeued, ID: id, Due: e.due, Version: e.edits + 1}, e, nil, nil, nil); err != nil {
 		return store.RemoveResult{}, err
 	}
 	result := store.RemoveResult{Status: store.OK, Due: e.due}

@@ -77,7 +77,7 @@ func (t settler) done(h *hold, a *store.Ack, retention time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := t.tellEnd(store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}, &e, h, a); err != nil {
+	if err := t.tellEnd(store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}, &e, h, a.Result, a.Say); err != nil {
 		return err
 	}
 	if err := t.line.leaveHeld(h); err != nil {
@@ -199,7 +199,7 @@ func (t settler) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResu
 		if err := t.line.leaveHeld(h); err != nil {
 			return result, err
 		}
-		if err := t.tellEnd(ended, e, h, nil); err != nil {
+		if err := t.tellEnd(ended, e, h, nil, n.Say); err != nil {
 			return result, err
 		}
 		return result, t.tasks.addDead(n.ID, e, failure.Reason)

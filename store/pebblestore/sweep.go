@@ -219,7 +219,7 @@ func (w *sweep) adopt(id string, e *entry) error {
 	w.sh.doubt()
 	if err := e.check(id); err != nil {
 		e.unreadable = true
-		if err := w.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil); err != nil {
+		if err := w.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil, nil); err != nil {
 			return err
 		}
 		return w.tasks.addDead(id, e, store.ReasonCorrupt)

@@ -20,7 +20,7 @@ import (
 //
 // Integers are big-endian. A parcel is
 //
-//	1  what happened to a task, or 0: it was sent; and 128 when the ack says something
+//	1  what happened to a task, or 0: it was sent; and 128 when the ack or the nack says something
 //	2  length of the cell's id, and
 //	     id of the cell
 //
@@ -38,11 +38,11 @@ import (
 //	8  due ms
 //	2  length of the task's id, 2 of who had it, 4 of the error, 4 of the result, and
 //	     these; the id in its stored form, and who as in a running record (see hold)
-//	4  length of what the ack says, and that, when it says something
+//	4  length of what that says, and that, when it says something
 //
 // Scripts write the latter, in lua/parcels.lua.
 
-// parcelSays marks a parcel with what an ack says.
+// parcelSays marks a parcel with what an ack or a nack says.
 const parcelSays = 128
 
 var errParcel = errors.New("malformed entry of a box")

@@ -75,7 +75,7 @@ func (s *core) endHolds(ctx context.Context, what string, shard store.Shard, f *
 	stamp, err := s.batch(ctx, call{
 		what: what, lua: s.lua.nack, shard: shard, parts: 3, pends: true, fence: f,
 		ids:   func(i int) string { return nacks[i].ID },
-		sizes: func(i int) int { return overhead + len(nacks[i].Error) },
+		sizes: func(i int) int { return overhead + len(nacks[i].Error) + len(nacks[i].Say) },
 		args:  func(chunk []int, n count) (*args, error) { return nackArgs(f, nacks, chunk, n), nil },
 		take: func(chunk []int, r reply) {
 			attempts, traits := list(r.more[0]), list(r.more[1])
@@ -117,7 +117,7 @@ func notEnded(status store.Status, rest []any, now store.Millis) store.NackResul
 }
 
 func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
-	a := newArgs(8*len(chunk)+3, 128*len(chunk)+64)
+	a := newArgs(9*len(chunk)+3, 128*len(chunk)+64)
 	if f != nil {
 		a.fence(*f)
 	} else {
@@ -139,6 +139,7 @@ func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
 		a.int(int64(nack.Outcome))
 		a.str(nack.Error)
 		a.trace(nack.Trace)
+		a.str(string(nack.Say))
 	}
 	return a
 }

@@ -129,7 +129,7 @@ func (s *sealer) nacks(nacks []store.Nack) []store.Nack {
 	}
 	sealed := slices.Clone(nacks)
 	for i := range sealed {
-		sealed[i].Error = s.text(sealed[i].Error)
+		sealed[i].Error, sealed[i].Say = s.text(sealed[i].Error), s.value(sealed[i].Say)
 	}
 	return sealed
 }

@@ -59,6 +59,7 @@ func cellCases() []cellEntry {
 		{"Commit/BigBatch", commitBig},
 		{"Tells/EachEndOnce", tellsEnds},
 		{"Tells/WhatTheAckSays", tellsSaid},
+		{"Tells/WhatTheNackSays", tellsFailed},
 		{"Tells/NothingElse", tellsNothing},
 		{"Tells/AreKeptByEditsAndHops", tellsKept},
 		{"Boxes/KeepTheOrder", boxesInOrder},

@@ -167,6 +167,41 @@ func tellsSaid(f *cellFixture) {
 	f.ack(0, store.OK, store.Ack{ID: "mute", Token: f.get("mute").Token})
 }
 
+// tellsFailed nacks with something to say: a cell is told of what ends its task, and nobody of the rest.
+func tellsFailed(f *cellFixture) {
+	said := func(id string, reason store.Reason) store.Nack {
+		f.Helper()
+		return store.Nack{ID: id, Token: f.hold(id)[0], Reason: reason, Outcome: store.OutcomeFailed, Error: "no", Say: []byte("why")}
+	}
+	f.add(telling("a", f.now()-1000))
+	f.nack(said("a", store.ReasonNone))
+	f.silent("a nack that has the task tried again")
+	waitUntil(f, f.s, f.get("a").Due)
+	f.nack(said("a", store.ReasonMaxRetries))
+	e := f.told("a nack for good", "a", store.ChangeDead)
+	equal(f.fixture, "a nack for good says", string(e.Say), "why")
+	equal(f.fixture, "its error", e.Error, "no")
+
+	mute := task("mute", f.now()-1000)
+	f.add(mute)
+	f.nack(said("mute", store.ReasonPermanent))
+	f.states(store.StateDead, "mute")
+	f.silent("a task that tells nobody")
+
+	f.add(telling("b", f.now()-1000))
+	f.add(telling("c", f.now()-1000))
+	quiet := said("c", store.ReasonPermanent)
+	quiet.Say = nil
+	_, _, err := f.s.Nack(f.ctx, f.shard, []store.Nack{said("b", store.ReasonPermanent), quiet})
+	f.ok("nack", err)
+	parcels := f.parcels(store.InBox)
+	if len(parcels) != 2 {
+		f.Fatalf("two nacks leave %+v", parcels)
+	}
+	equal(f.fixture, "what they say", string(parcels[0].Ended.Say)+" and "+string(parcels[1].Ended.Say), "why and ")
+	f.commit(store.OK, store.Commit{Take: parcels[1].Number})
+}
+
 // tellsNothing does to a task what does not end it.
 func tellsNothing(f *cellFixture) {
 	f.add(telling("a", f.now()-1000))

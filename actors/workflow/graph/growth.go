@@ -34,7 +34,8 @@ func (g *Growth) In(topic string) *Growth {
 	return &in
 }
 
-// Say returns growth that was checked as the ack tells it, nil for none.
+// Say returns growth that was checked as the ack tells it, nil for none. The end of a task that failed,
+// and that of a child, tell a trace in the same way.
 func (g *Growth) Say() ([]byte, *refusal.Error) {
 	if g.IsEmpty() && g.Trace == nil {
 		return nil, nil

@@ -117,6 +117,9 @@ def handle(task):
         task.enqueue(task.topic, "after " + task.id)
         task.enqueue(task.topic, "elsewhere", traceparent="00-" + "e" * 32 + "-" + "e" * 16 + "-00")
         driver.c.enqueue(task.topic, "beside " + task.id, **task.trace)
+    if what == "bad span":
+        task.trace_next(json.loads(value))
+        raise ddq.Permanent("in vain")
     if what == "bad next":
         task.enqueue(value, delay=-1)
     if what == "sleep":

@@ -149,6 +149,9 @@ async function handle(task) {
       task.enqueue({ topic: task.topic, payload: "elsewhere", traceparent: `00-${"e".repeat(32)}-${"e".repeat(16)}-00` });
       await client.enqueue({ topic: task.topic, payload: "beside " + task.id, ...task.trace });
       return;
+    case "bad span":
+      task.traceNext(JSON.parse(value));
+      throw new ddq.Permanent("in vain");
     case "bad next":
       task.enqueue({ topic: value, delay: -1 });
       return;

@@ -38,6 +38,7 @@ func NackOf(n *ddqv1.Nack) (subscription.Settlement, *problem.Error) {
 		Token:     n.GetHoldToken(),
 		Error:     wire.Text(n.GetError()),
 		Permanent: n.GetPermanent(),
+		Say:       workflows.SayFailed(n),
 	}
 	readTrace(&s, n.GetTraceId())
 	if n.GetRelease() {

@@ -183,6 +183,16 @@ func within(at string, e *problem.Error) *problem.Error {
 	return &inner
 }
 
+// SayFailed is what a nack tells the workflow of its task, should it be its end; nil for nothing.
+func SayFailed(n *ddqv1.Nack) []byte {
+	if n.GetTraceparent() == "" {
+		return nil
+	}
+	trace, _ := wire.ReadTrace(n.GetTraceparent(), "")
+	say, _ := (&graph.Growth{Trace: trace}).Say() // which has no bound to be over
+	return say
+}
+
 // ReadGrowth reads what an ack adds to a workflow; nil for nothing.
 func ReadGrowth(w *ddqv1.Growth) (*graph.Growth, *problem.Error) {
 	if w == nil {

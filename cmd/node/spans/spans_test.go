@@ -142,6 +142,57 @@ func TestStepsAreLinkedToThoseThatStartedThem(t *testing.T) {
 	})
 }
 
+// A step that begins by a failure, or by the end of a child, is linked to the attempt that ended it.
+func TestStepsAreLinkedToFailuresAndChildren(t *testing.T) {
+	bubble(t, 1, func(r *rig) {
+		failed := []client.Condition{{Step: "a", On: client.OnFailed}}
+		_, err := r.Submit(r.Context(), client.Workflow{Topic: "mail", ID: "w", Failure: client.CarryOn, Steps: []client.Step{
+			{Name: "a"}, {Name: "b", After: failed, Child: &client.Workflow{Steps: []client.Step{{Name: "inner"}}}}, {Name: "c", After: client.After("b")},
+		}})
+		r.must(err)
+		var mu sync.Mutex
+		names := map[string]string{} // by the ids of tasks; guarded by mu
+		r.work(time.Minute, func(_ context.Context, t worker.Task) error {
+			mu.Lock()
+			names[t.ID] = t.Step.Name
+			mu.Unlock()
+			if t.Step.Name == "a" {
+				return worker.Permanent(errors.New("no"))
+			}
+			return nil
+		})
+		process, deliver := map[string]sdk.ReadOnlySpan{}, map[string]sdk.ReadOnlySpan{}
+		for _, span := range r.named("process mail", 3) {
+			process[names[value(span, "messaging.message.id")]] = span
+		}
+		for _, span := range r.named("deliver mail", 3) {
+			deliver[names[value(span, "messaging.message.id")]] = span
+		}
+		if !linked(deliver["c"], process["inner"]) {
+			r.Errorf("the step after the child has the links %v", deliver["c"].Links())
+		}
+	})
+	bubble(t, 1, func(r *rig) {
+		_, err := r.Submit(r.Context(), client.Workflow{Topic: "mail", ID: "w", Failure: client.CarryOn, Steps: []client.Step{
+			{Name: "a"}, {Name: "b", After: []client.Condition{{Step: "a", On: client.OnFailed}}},
+		}})
+		r.must(err)
+		r.work(time.Minute, func(_ context.Context, t worker.Task) error {
+			switch {
+			case t.Step.Name == "b":
+				return nil
+			case t.Attempt == 1:
+				return worker.RetryAfter(time.Second, errors.New("again"))
+			}
+			return worker.Permanent(errors.New("no"))
+		})
+		attempts, deliver := r.named("process mail", 3), r.named("deliver mail", 3)
+		if !linked(deliver[2], attempts[1]) {
+			r.Errorf("the step after the failure has the links %v, want its last attempt %v", deliver[2].Links(), attempts[1].SpanContext())
+		}
+	})
+}
+
 // A run of a schedule has no producer: its delivery begins a trace, and says which run it is.
 func TestRunOfAScheduleIsATraceOfItsOwn(t *testing.T) {
 	bubble(t, 1, func(r *rig) {

@@ -6,7 +6,8 @@
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, outcome to remember (0: none), error (empty: keep
---       the last one), id of the attempt's trace or empty
+--       the last one), id of the attempt's trace or empty, what a cell is told if
+--       the task is dead then or empty
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, inbox, pended, attempts, traits, odd}, or -1 fenced
@@ -26,7 +27,7 @@ if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include places.lua
 -- include remember.lua
 local ids = {}
-for i = 4, #ARGV, 8 do ids[#ids + 1] = ARGV[i] end
+for i = 4, #ARGV, 9 do ids[#ids + 1] = ARGV[i] end
 local found = places(ids)
 -- include lane_member.lua
 -- include order_key.lua
@@ -38,7 +39,7 @@ local pasts = redis.call('HLEN', HISTORY) > 0 and redis.call('HMGET', HISTORY, u
 
 local zadd, lanes, dlq, out, hset, history, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local at = 8 * i - 4
+  local at = 9 * i - 5
   local place, record, note = unpack(found[i])
   local status = OK
   local attempt, length, deadline = 0, 0, 0
@@ -77,7 +78,10 @@ for i, id in ipairs(ids) do
       dlq[#dlq + 1], dlq[#dlq + 2] = now, id
       local key = traits and order_key(traits[i])
       if key then out[#out + 1] = order_member(key, id) end
-      if cells and cells[i] then leave(cells[i], CHANGE_DEAD, id, reason, attempt, due, who, why, '') end
+      if cells and cells[i] then
+        local say = ARGV[at + 8]
+        leave(cells[i], CHANGE_DEAD, id, reason, attempt, due, who, why, '', say ~= '' and say)
+      end
     end
     if reason == '0' and attempt == 0 and why == '' and not past then
       forget[#forget + 1] = id

@@ -7,7 +7,7 @@
 --   cell_of(id, entry) is the cell that an entry of TELLS says, or false
 --   add_parcel(parcel) notes a parcel
 --   leave(cell, kind, id, reason, attempt, due, who, why, result, say) notes what the end of a
---     task leaves for its cell: a parcel, as parcel.go reads it; say is nil when the ack said nothing
+--     task leaves for its cell: a parcel, as parcel.go reads it; say is nil or false when nothing was said
 --   leave_done(ids, records, notes, results) notes what tasks that are done leave: these are
 --     their running records and notes, and results by position as in finish.lua
 --   post() writes what was noted; it is last, once everything else is written

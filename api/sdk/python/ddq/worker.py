@@ -400,6 +400,8 @@ def _ack_of(task: HeldTask, result: Any) -> Dict[str, Any]:
 
 def _nack_of(task: HeldTask, error: BaseException) -> Dict[str, Any]:
     nack = {**_end_of(task), "error": str(error) or type(error).__name__}
+    if "trace_id" in nack and "step" in task.raw:
+        nack["traceparent"] = task.trace["traceparent"]
     if isinstance(error, Permanent):
         nack["permanent"] = True
     elif isinstance(error, RetryAfter):

@@ -346,6 +346,7 @@ function ackOf(run: Running, result: unknown): wire.Ack {
 function nackOf(run: Running, e: unknown): wire.Nack {
   const why = run.controller.signal.reason as unknown;
   const nack: wire.Nack = { ...endOf(run), error: e instanceof Error ? e.message || e.name : String(e) };
+  if (nack.trace_id && run.task.step) nack.traceparent = run.task.trace.traceparent!;
   if (e instanceof Permanent) nack.permanent = true;
   else if (e instanceof RetryAfter) nack.delay_ms = delayOf(e.delayMs);
   else if (e instanceof Release) Object.assign(nack, { release: true, delay_ms: delayOf(e.delayMs) });
