@@ -68,6 +68,47 @@ func TestChangesAreSeenAsTheyHappen(t *testing.T) {
 	}
 }
 
+// TestACursorThatIsGone: the page says what is lost, and leads to what is kept.
+func TestACursorThatIsGone(t *testing.T) {
+	r := start(t)
+	admin := ddqv1.NewAdminServiceClient(r.client.Conn())
+	keep := func(d time.Duration) {
+		t.Helper()
+		if _, err := admin.ConfigureTopic(t.Context(), &ddqv1.ConfigureTopicRequest{Name: "mail", Policy: &ddqv1.TopicPolicy{WatchRetentionMs: proto.Int64(d.Milliseconds())}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.act("/ui/", "/ui/topic/create", "name", "mail")
+	keep(time.Hour)
+	r.enqueue(client.Task{Topic: "mail", ID: "kept-once", Delay: time.Hour})
+	const page = "/ui/changes?topic=mail&id=kept&kind=enqueued"
+	cursor := r.cursorOn(page)
+	keep(0) // what was kept is gone
+	r.enqueue(client.Task{Topic: "mail", ID: "kept-lost", Delay: time.Hour})
+	keep(2 * time.Hour)
+	r.enqueue(client.Task{Topic: "mail", ID: "kept-again", Delay: time.Hour})
+
+	parsed, text := r.get(http.StatusGone, page+"&cursor="+cursor)
+	r.check(page, parsed)
+	for _, want := range []string{"Some of what happened behind this cursor is lost", "keeps what happens for 2 h 0 min", `value="kept"`, `value="` + cursor + `"`, ">Show the last changes<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "data-live") {
+		t.Error("it is kept up to date")
+	}
+	i := slices.IndexFunc(elements(parsed), func(n *html.Node) bool {
+		return n.Data == "a" && n.FirstChild != nil && n.FirstChild.Data == "Go on from the oldest change that is kept"
+	})
+	if i < 0 {
+		t.Fatalf("nothing leads on:\n%s", text)
+	}
+	if _, text := r.get(http.StatusOK, attr(elements(parsed)[i], "href")); !strings.Contains(text, ">kept-again<") || strings.Contains(text, ">kept-lost<") || !strings.Contains(text, `name="from" value="oldest"`) {
+		t.Error(text)
+	}
+}
+
 // TestAnAttributeIsLookedFor where the topic indexes it.
 func TestAnAttributeIsLookedFor(t *testing.T) {
 	r := start(t)

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"encoding/base64"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -17,6 +18,9 @@ import (
 // longestID is how many bytes of an id may be asked for: no id is longer.
 const longestID = 128
 
+// fromOldest is what "from" says of a look that begins with the oldest change that is kept.
+const fromOldest = "oldest"
+
 // kinds are what may happen, in the order of a life.
 var kinds = []ddqv1.ChangeKind{
 	ddqv1.ChangeKind_CHANGE_KIND_ENQUEUED, ddqv1.ChangeKind_CHANGE_KIND_UPDATED, ddqv1.ChangeKind_CHANGE_KIND_HELD, ddqv1.ChangeKind_CHANGE_KIND_RELEASED,
@@ -29,14 +33,15 @@ var fields = map[string]string{"attributes": "attribute", "cursor": "cursor", "i
 
 // page is what happens to the tasks of a topic.
 type page struct {
-	Topic    string
-	Query    url.Values // as it was asked for
-	Wrong    frame.Mistakes
-	Watched  bool // the topic keeps what happens
-	Now      time.Time
-	Seen     seen
-	May      frame.May
-	indexing []string // attributes that changes tell of
+	Topic   string
+	Query   url.Values // as it was asked for
+	Wrong   frame.Mistakes
+	Watched bool // the topic keeps what happens
+	Expired bool // but not what comes behind the cursor any more
+	policy  *ddqv1.TopicPolicy
+	Now     time.Time
+	Seen    seen
+	May     frame.May
 }
 
 func (s *section) changes(ctx context.Context, query url.Values) (frame.View, error) {
@@ -52,9 +57,10 @@ func (s *section) changes(ctx context.Context, query url.Values) (frame.View, er
 	if err != nil {
 		return frame.View{}, err
 	}
+	policy := about.GetTopic().GetPolicy()
 	p := page{
-		Topic: topic, Query: query, Wrong: frame.Mistakes{}, Watched: about.GetTopic().GetPolicy().GetWatchRetentionMs() > 0,
-		Now: now, May: frame.Who(ctx).On(topic), indexing: about.GetTopic().GetPolicy().GetIndexedAttributes().GetNames(),
+		Topic: topic, Query: query, Wrong: frame.Mistakes{}, Watched: policy.GetWatchRetentionMs() > 0, policy: policy,
+		Now: now, May: frame.Who(ctx).On(topic),
 	}
 	a := p.asked()
 	a.rights = frame.Who(ctx).Rights()
@@ -63,7 +69,15 @@ func (s *section) changes(ctx context.Context, query url.Values) (frame.View, er
 			return frame.View{}, err
 		}
 	}
-	return frame.View{Title: "Changes of " + frame.Cut(topic), Page: "overview", Live: len(p.Wrong) == 0, Code: p.Wrong.Code(), Body: p.body()}, nil
+	return frame.View{Title: "Changes of " + frame.Cut(topic), Page: "overview", Live: len(p.Wrong) == 0 && !p.Expired, Code: p.code(), Body: p.body()}, nil
+}
+
+// code is that of the answer.
+func (p *page) code() int {
+	if p.Expired {
+		return http.StatusGone
+	}
+	return p.Wrong.Code()
 }
 
 // asked reads what the query looks for.
@@ -81,6 +95,7 @@ func (p *page) asked() asked {
 		p.Wrong.Add("cursor", "This is no cursor of a watch.")
 	}
 	a.cursor = string(cursor)
+	a.oldest = a.cursor == "" && p.Query.Get("from") == fromOldest
 	return a
 }
 
@@ -90,7 +105,10 @@ func (p *page) refused(err error) bool {
 	case frame.Reason(err) == "NOT_WATCHED": // since a moment
 		p.Watched = false
 		return true
-	case status.Code(err) == codes.InvalidArgument, frame.Reason(err) == "CURSOR_EXPIRED":
+	case frame.Reason(err) == "CURSOR_EXPIRED":
+		p.Expired = true
+		return true
+	case status.Code(err) == codes.InvalidArgument:
 		return p.Wrong.Take(err, fields)
 	}
 	return false

@@ -32,12 +32,16 @@ type asked struct {
 	kind      ddqv1.ChangeKind
 	attribute string // key=value; empty: any
 	cursor    string // bytes; empty: the last changes
+	oldest    bool   // without a cursor: all that are kept
 	rights    string
 }
 
 func (a *asked) request() *ddqv1.WatchTasksRequest {
 	r := &ddqv1.WatchTasksRequest{Topic: a.topic, Cursor: []byte(a.cursor)}
-	if a.cursor == "" {
+	switch {
+	case a.oldest:
+		r.From = ddqv1.WatchFrom_WATCH_FROM_OLDEST
+	case a.cursor == "":
 		r.Last = shown
 	}
 	if a.kind != 0 {
