@@ -148,7 +148,7 @@ func (r *rig) walk() (seen []string) {
 	r.Helper()
 	for next := []string{ui.Prefix}; len(next) > 0; next = next[1:] {
 		path, _, _ := strings.Cut(next[0], "#")
-		if path == "" || slices.Contains(seen, path) {
+		if path == "" || slices.Contains(seen, path) || strings.HasPrefix(path, ui.Prefix+"payload?") { // a file
 			continue
 		}
 		seen = append(seen, path)

@@ -17,6 +17,7 @@ type Section struct {
 	Pages   map[string]Maker  // which a link leads to
 	Actions map[string]Action // of forms that lead to another page
 	Answers map[string]Maker  // of forms that are answered with a page, which is shown once
+	Files   map[string]Finder // which a link saves
 	Close   func()            // ends what the section has begun; nil: there is nothing
 }
 
@@ -31,6 +32,9 @@ func (f *Frame) open(s Section) {
 	}
 	for path, make := range s.Answers {
 		f.mux.Handle("POST "+Prefix+path, f.answer(make))
+	}
+	for path, find := range s.Files {
+		f.mux.Handle("GET "+Prefix+path, f.file(find))
 	}
 	for path, do := range s.Actions {
 		f.mux.Handle("POST "+Prefix+path, f.act(do))

@@ -29,6 +29,7 @@ func New(conn grpc.ClientConnInterface, traces string) frame.Section {
 			"task":  s.task,
 			"dead":  s.dead,
 		},
+		Files: map[string]frame.Finder{"payload": s.download},
 		Answers: map[string]frame.Maker{
 			"dead/count":  s.countDead,
 			"tasks/count": s.countTasks,

@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -83,6 +85,22 @@ func (s *section) task(ctx context.Context, query url.Values) (frame.View, error
 	t := r.GetTask()
 	p := taskPage{Task: t, Now: now, Timeline: timeline(t, now), Traces: s.traces, Payload: shown(t.GetPayload()), Result: shown(t.GetResult()), May: frame.Who(ctx).On(t.GetTopic())}
 	return frame.View{Title: "Task " + frame.Cut(id), Page: "overview", Live: true, Body: p.body()}, nil
+}
+
+// download is the payload of a task as it is.
+func (s *section) download(ctx context.Context, query url.Values) (frame.File, error) {
+	id, err := frame.Required(query, "id")
+	if err != nil {
+		return frame.File{}, err
+	}
+	r, err := s.queue.GetTask(ctx, &ddqv1.GetTaskRequest{Topic: query.Get("topic"), Id: id})
+	switch {
+	case err != nil:
+		return frame.File{}, err
+	case r.GetTask().GetMasked():
+		return frame.File{}, status.Error(codes.PermissionDenied, "you may not see payloads of this topic")
+	}
+	return frame.File{Name: "payload-" + id, Body: r.GetTask().GetPayload()}, nil
 }
 
 // timeline is what happened to a task, and what will, in order.

@@ -94,7 +94,10 @@ func (p *taskPage) payload() g.Node {
 	case p.Payload.Cut:
 		about += ", the beginning"
 	}
-	return g.Group{h.H2(g.Text("Payload "), frame.Quiet(about)), g.If(p.Payload.Text != "", frame.Verbatim("Payload", p.Payload.Text))}
+	return g.Group{
+		h.H2(g.Text("Payload "), frame.Quiet(about)), g.If(p.Payload.Text != "", frame.Verbatim("Payload", p.Payload.Text)),
+		g.If(p.Payload.Size > 0 && !p.GetMasked(), h.P(frame.Anchor("Save it", "payload", "topic", p.GetTopic(), "id", p.GetId()))),
+	}
 }
 
 func (p *taskPage) result() g.Node {
