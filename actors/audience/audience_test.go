@@ -206,7 +206,7 @@ func (x *scenario) replace() string {
 func (x *scenario) sweep() string {
 	d := x.shard.directory(x.T)
 	leaves, _, _ := d.Page(Cursor{}, 1000)
-	c, removed := x.shard.view(x.T, d, leaves).Sweep()
+	c, removed := x.shard.viewToSweep(x.T, d, leaves).Sweep(leaves)
 	x.shard.commit(x.T, c)
 	d = x.shard.directory(x.T)
 	c, _ = d.EndReplacement(d.Generation)

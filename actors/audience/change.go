@@ -56,34 +56,44 @@ func (v *View) Apply(changes []Change, limits Limits) (store.Commit, []Outcome) 
 	return e.commit(), outcomes
 }
 
-// Sweep removes what is in the leaves of the view, and is needed no more: what a replacement
-// has not brought that is at its end, and entries of before that no run looks at.
-func (v *View) Sweep() (c store.Commit, removed int64) {
+// Sweep removes what is in some leaves of the view, and is needed no more: recipients whom a
+// replacement that is at its end has not brought, and entries of before that no run looks at.
+// The view has the leaves that Directory.Covering names of those who have Moved, too.
+func (v *View) Sweep(leaves []store.CellID) (c store.Commit, removed int64) {
 	e := editor{View: v, touched: make(map[store.CellID]bool)}
-	for id, l := range v.Leaves {
-		n := len(l.Entries)
+	for _, id := range leaves {
+		l := v.Leaves[id]
 		for i := range l.Entries {
 			x := &l.Entries[i]
-			if x.Left || !v.outdated(x) {
-				continue
-			}
-			if x.Live() {
-				v.Dir.zone(x.Zone).Recipients--
+			if v.outdated(x) {
+				e.leave(x, id)
 				removed++
 			}
-			v.Dir.leave(x)
-			e.touched[id] = true
-		}
-		l.Entries = slices.DeleteFunc(l.Entries, func(x Entry) bool { return v.Dir.unseen(&x) })
-		if len(l.Entries) < n {
-			e.touched[id] = true
+			if v.Dir.unseen(x) {
+				e.touched[id] = true
+			}
 		}
 	}
 	return e.commit(), removed
 }
 
-// outdated reports whether a replacement that ends has not brought a recipient.
-func (v *View) outdated(e *Entry) bool { return v.Dir.Replacing && e.Generation < v.Dir.Generation }
+// Moved returns the recipients whom Sweep removes from some leaves, and who may lie in others as well,
+// where runs look for them that began before they moved.
+func (v *View) Moved(leaves []store.CellID) (ids []string) {
+	for _, id := range leaves {
+		for i := range v.Leaves[id].Entries {
+			if x := &v.Leaves[id].Entries[i]; x.From > 0 && v.outdated(x) {
+				ids = append(ids, x.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// outdated reports whether an entry is of a recipient whom a replacement that ends has not brought.
+func (v *View) outdated(e *Entry) bool {
+	return v.Dir.Replacing && e.Live() && e.Generation < v.Dir.Generation
+}
 
 // unseen reports whether an entry is of before, and no run takes it.
 func (d *Directory) unseen(e *Entry) bool {
@@ -156,12 +166,26 @@ func (e *editor) remove(id string) Outcome {
 	if now == nil {
 		return Same
 	}
-	e.Dir.zone(now.Zone).Recipients--
+	e.leaveAll(now.Zone, found)
+	return Removed
+}
+
+// leave removes a recipient by the entry that is what it is now. One that did not move has no other.
+func (e *editor) leave(now *Entry, leaf store.CellID) {
+	found := entries{{now, leaf}}
+	if now.From > 0 {
+		found = e.find(now.ID)
+	}
+	e.leaveAll(now.Zone, found)
+}
+
+// leaveAll removes a recipient, who is in a zone now, with all entries at once: a run finds one of them.
+func (e *editor) leaveAll(zone string, found entries) {
+	e.Dir.zone(zone).Recipients--
 	for _, f := range found {
 		e.Dir.leave(f.Entry)
 		e.touched[f.leaf] = true
 	}
-	return Removed
 }
 
 // leave makes an entry one of a recipient who is none any more. It stays while runs are open that

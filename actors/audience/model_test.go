@@ -105,6 +105,12 @@ func (s shardOfTest) view(t fataler, d *Directory, leaves []store.CellID) *View 
 	return v
 }
 
+func (s shardOfTest) viewToSweep(t fataler, d *Directory, leaves []store.CellID) *View {
+	v := s.view(t, d, leaves)
+	maps.Copy(v.Leaves, s.view(t, d, d.Covering(v.Moved(leaves))).Leaves)
+	return v
+}
+
 // model is what happens to an audience, said plainly.
 type model struct {
 	*rapid.T
@@ -228,8 +234,23 @@ func wants(r *Recipient) bool { return !r.Disabled && r.Off&1 == 0 }
 // compare reads all leaves.
 func (m *model) compare() {
 	d := m.shard.directory(m.T)
-	got := make(map[string]Recipient)
-	cells := 0
+	got, cells := m.read(d)
+	if len(got) != len(m.now) || d.Recipients() != int64(len(m.now)) {
+		m.Fatalf("%d recipients, counted as %d, want %d", len(got), d.Recipients(), len(m.now))
+	}
+	for id, r := range m.now {
+		if g := got[id]; g.Zone != r.Zone || !g.same(&r) {
+			m.Fatalf("%s is %+v, want %+v", id, g, r)
+		}
+	}
+	if stored := len(m.shard); len(d.Zones) > 0 && stored != cells+1 {
+		m.Fatalf("%d cells, and the directory knows %d", stored, cells+1)
+	}
+}
+
+// read returns the recipients of all leaves, and how many leaves there are.
+func (m *model) read(d *Directory) (got map[string]Recipient, cells int) {
+	got = make(map[string]Recipient)
 	for cursor, more := (Cursor{}), true; more; {
 		var leaves []store.CellID
 		leaves, cursor, more = d.Page(cursor, 3)
@@ -248,17 +269,7 @@ func (m *model) compare() {
 			}
 		}
 	}
-	if len(got) != len(m.now) || d.Recipients() != int64(len(m.now)) {
-		m.Fatalf("%d recipients, counted as %d, want %d", len(got), d.Recipients(), len(m.now))
-	}
-	for id, r := range m.now {
-		if g := got[id]; g.Zone != r.Zone || !g.same(&r) {
-			m.Fatalf("%s is %+v, want %+v", id, g, r)
-		}
-	}
-	if stored := len(m.shard); len(d.Zones) > 0 && stored != cells+1 {
-		m.Fatalf("%d cells, and the directory knows %d", stored, cells+1)
-	}
+	return got, cells
 }
 
 func (m *model) begin() {
@@ -353,31 +364,68 @@ func (m *model) replace() {
 	m.generation, m.replacing = m.generation+1, true
 }
 
-// sweep ends a replacement, a few leaves at a time, with changes in between.
+// sweep ends a replacement, a few leaves at a time, with changes and walks in between.
 func (m *model) sweep() {
 	for cursor, more := (Cursor{}), true; more; {
 		d := m.shard.directory(m.T)
 		var leaves []store.CellID
 		leaves, cursor, more = d.Page(cursor, 3)
-		v := m.shard.view(m.T, d, leaves)
-		c, _ := v.Sweep()
+		c, removed := m.shard.viewToSweep(m.T, d, leaves).Sweep(leaves)
 		if !m.shard.commit(m.T, c) {
 			m.Fatal("a sweep of what was just read is stale")
 		}
+		if got := m.swept(); got != removed {
+			m.Fatalf("%d are gone, and a sweep says %d", got, removed)
+		}
+		m.meanwhile()
 	}
 	d := m.shard.directory(m.T)
 	c, ok := d.EndReplacement(m.generation)
 	if !ok || !m.shard.commit(m.T, c) {
 		m.Fatal("a replacement cannot end")
 	}
-	for _, id := range slices.Sorted(maps.Keys(m.now)) {
-		if m.replacing && m.brought[id] < m.generation {
-			delete(m.now, id)
-			m.left(id)
+	for id := range m.now {
+		if m.outdated(id) {
+			m.Fatalf("%s outlasts a replacement that has not brought it", id)
 		}
 	}
 	m.replacing = false
 	m.compare()
+}
+
+// swept takes note of who is gone after a part of a sweep.
+func (m *model) swept() (removed int64) {
+	got, _ := m.read(m.shard.directory(m.T))
+	for _, id := range slices.Sorted(maps.Keys(m.now)) {
+		if _, there := got[id]; there {
+			continue
+		}
+		if !m.outdated(id) {
+			m.Fatalf("%s is swept away, and was brought", id)
+		}
+		delete(m.now, id)
+		m.left(id)
+		removed++
+	}
+	m.compare()
+	return removed
+}
+
+func (m *model) outdated(id string) bool { return m.replacing && m.brought[id] < m.generation }
+
+// meanwhile has something happen between two parts of a sweep.
+func (m *model) meanwhile() {
+	switch kind := rapid.IntRange(0, 3).Draw(m.T, "meanwhile"); {
+	case kind == 0:
+		m.change(rapid.IntRange(1, 5).Draw(m.T, "changes"))
+	case kind > 1 && len(m.walks) > 0:
+		w := rapid.SampledFrom(m.walks).Draw(m.T, "walk")
+		for range rapid.IntRange(1, 20).Draw(m.T, "parts") {
+			if slices.Contains(m.walks, w) {
+				m.walk(w)
+			}
+		}
+	}
 }
 
 // fataler is what *testing.T and *rapid.T have in common here.

@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -84,6 +85,21 @@ func (s Access) View(ctx context.Context, a *audience.Audience, n int, d *audien
 		leaves = leaves[len(cells):]
 	}
 	return v, nil
+}
+
+// ViewToSweep is View for audience.View.Sweep of the leaves: it has those, too, in which who is removed
+// from them lies besides.
+func (s Access) ViewToSweep(ctx context.Context, a *audience.Audience, n int, d *audience.Directory, leaves []store.CellID) (*audience.View, error) {
+	v, err := s.View(ctx, a, n, d, leaves)
+	if err != nil {
+		return nil, err
+	}
+	others, err := s.View(ctx, a, n, d, d.Covering(v.Moved(leaves)))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(others.Leaves, v.Leaves)
+	return others, nil
 }
 
 // Leaves reads the directory of a shard and the leaves that are chosen from it, as they

@@ -8,7 +8,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// sweepLeaves is how many leaves one commit of a sweep looks at.
+// sweepLeaves is how many leaves one commit of a sweep looks at; fewer when it changes many others.
 const sweepLeaves = 64
 
 // Replace begins a replacement of all recipients, and returns its number. What is put from
@@ -72,14 +72,13 @@ func (s *Audiences) endIn(ctx context.Context, a *audience.Audience, n int, sum 
 			if d.Generation != a.Generation {
 				return store.Commit{}, replaced(a.Generation)
 			}
-			var leaves []store.CellID
-			leaves, next, more = d.Page(cursor, sweepLeaves)
-			v, err := s.View(ctx, a, n, d, leaves)
+			p, err := s.partOf(ctx, a, n, d, cursor)
 			if err != nil {
 				return store.Commit{}, err
 			}
+			next, more = p.next, p.more
 			var c store.Commit
-			c, removed = v.Sweep()
+			c, removed = p.Sweep(p.leaves)
 			return c, nil
 		})
 		if err != nil {
@@ -95,4 +94,23 @@ func (s *Audiences) endIn(ctx context.Context, a *audience.Audience, n int, sum 
 		}
 		return c, nil
 	})
+}
+
+// part is what one commit of a sweep looks at.
+type part struct {
+	*audience.View
+	leaves []store.CellID
+	next   audience.Cursor // behind them
+	more   bool
+}
+
+// partOf reads the part of a sweep from a cursor on.
+func (s *Audiences) partOf(ctx context.Context, a *audience.Audience, n int, d *audience.Directory, from audience.Cursor) (p part, err error) {
+	for most := sweepLeaves; ; most = (most + 1) / 2 {
+		p.leaves, p.next, p.more = d.Page(from, most)
+		p.View, err = s.ViewToSweep(ctx, a, n, d, p.leaves)
+		if err != nil || most == 1 || len(p.Leaves) <= maxLeaves {
+			return p, err
+		}
+	}
 }
