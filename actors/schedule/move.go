@@ -62,16 +62,25 @@ func Forward(p *store.Parcel, topic string) store.Parcel {
 // and the parcels behind that; nil: none does.
 func arrived(name string, parcels []store.Parcel) (*Schedule, []store.Parcel) {
 	for i := range parcels {
-		var c cell.Sent
-		if parcels[i].Ended != nil || c.UnmarshalVT(parcels[i].Body) != nil || len(c.Schedule) == 0 {
-			continue
-		}
-		if s, err := Decode(name, c.Schedule); err == nil {
+		if s := Moving(&parcels[i], name); s != nil {
 			s.Taken = parcels[i].Number // what it took were others
 			return s, slices.Clone(parcels[i+1:])
 		}
 	}
 	return nil, nil
+}
+
+// Moving returns the schedule that a parcel brings to another shard; nil when it brings none.
+func Moving(p *store.Parcel, name string) *Schedule {
+	var c cell.Sent
+	if p.Ended != nil || c.UnmarshalVT(p.Body) != nil || len(c.Schedule) == 0 {
+		return nil
+	}
+	s, err := Decode(name, c.Schedule)
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // toldByBody is Told for what was sent on.

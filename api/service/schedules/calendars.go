@@ -177,19 +177,14 @@ func (s *Calendars) Delete(ctx context.Context, name string) error {
 
 // unused refuses a calendar that a schedule names, of any namespace: they share the calendars.
 func (s *Calendars) unused(ctx context.Context, name string) error {
-	ctx = scope.All(ctx)
-	for token, first := "", true; token != "" || first; first = false {
-		page, next, err := s.schedules.List(ctx, Filter{}, s.schedules.limits.PageSize, token)
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			if slices.Contains(page[i].Calendars, name) {
-				return &problem.Error{Kind: problem.Precondition, Reason: "CALENDAR_IN_USE", Field: "name",
-					Message: fmt.Sprintf("schedule %q of topic %q names calendar %q", page[i].Name, page[i].Topic, name)}
-			}
-		}
-		token = next
+	users := Users{Cells: s.schedules.cells, Topics: s.schedules.topics}
+	found, err := users.first(scope.All(ctx), func(s *schedule.Schedule) bool { return slices.Contains(s.Calendars, name) })
+	switch {
+	case err != nil:
+		return problem.AsError(err)
+	case found != nil:
+		return &problem.Error{Kind: problem.Precondition, Reason: "CALENDAR_IN_USE", Field: "name",
+			Message: fmt.Sprintf("schedule %q of topic %q names calendar %q", found.Name, found.topic, name)}
 	}
 	return nil
 }
