@@ -15,24 +15,26 @@ import (
 )
 
 // A run may have an audience, whose recipients join, leave, opt out and move between time zones
-// while the runs of a schedule go through it. Users ask nodes, or are answered at once and always,
-// as for schedules. What each recipient was, from which change of the audience on, is written down
+// while the runs of schedules go through it, and which is replaced as a whole, or deleted. Users ask
+// nodes, or are answered at once and always, as for schedules. What each recipient was, from which change of the audience on, is written down
 // here when the change is committed, and without a look at what the product makes of it; see
 // simRun for what is judged by that.
 
 const (
 	simUsers  = "users"
-	simMails  = "mails" // the schedule that has the audience
-	simShards = 2       // of the audience
-	simLeaf   = 4       // recipients of a leaf that a change splits, where no node makes it
+	simMails  = "mails"  // the schedule that has the audience
+	simLocals = "locals" // and one whose runs go by the clocks of recipients
+	simShards = 2        // of the audience
+	simLeaf   = 4        // recipients of a leaf that a change splits, where no node makes it
 )
 
-// simZones are the time zones of recipients, and how far ahead of UTC they are as a run begins.
+// simZones are the time zones of recipients, and how far ahead of UTC they are as a run begins. Two
+// of them have the same clock.
 var simZones = map[string]time.Duration{
-	"UTC": 0, "Asia/Tokyo": 9 * time.Hour, "Europe/Berlin": time.Hour, "America/New_York": -5 * time.Hour,
+	"UTC": 0, "Asia/Tokyo": 9 * time.Hour, "Europe/London": 0, "America/New_York": -5 * time.Hour,
 }
 
-var simZoneNames = []string{"America/New_York", "Asia/Tokyo", "Europe/Berlin", "UTC"}
+var simZoneNames = []string{"America/New_York", "Asia/Tokyo", "Europe/London", "UTC"}
 
 // simKinds are what the tasks of the audience can be about.
 var simKinds = []audience.NamedKind{{Name: "digest"}, {Name: "news", Off: true}}
@@ -47,6 +49,13 @@ type simAudience struct {
 	begun  []*simRun // in the order in which they were made
 	reads  map[simRead]int
 	busy   map[*simNode]bool // a user waits for its answer
+
+	shards [simShards]simGeneration
+	known  int64 // the replacement that a user was told of last; 0: it is over for all they know
+
+	local              bool // a schedule has it whose runs go by the clocks of recipients
+	dissolved, dropped bool // it is to be deleted, and no schedule has it any more
+	ended, gone        bool // it is being deleted, and is
 }
 
 // simState is what somebody is from a moment on.
@@ -68,7 +77,14 @@ type simChange struct {
 	made bool
 }
 
-// simAsked is under which a call of a user has its change in the context.
+// simAsk is what a call of a user asks for; simAsked is under which the context has it.
+type simAsk struct {
+	changes        []*simChange
+	generation     int64 // the replacement that changes are a part of; 0: none
+	replaces, ends bool
+	removed        int64 // by the end of a replacement
+}
+
 type simAsked struct{}
 
 // drawAudience draws how many people there are for an audience, from a source of its own like
@@ -92,6 +108,8 @@ func (s *sim) gather() {
 		people:   make(map[string][]simState), runs: make(map[string]*simRun), reads: make(map[simRead]int), busy: make(map[*simNode]bool),
 	}
 	s.audience = a
+	a.dissolved = rng.IntN(3) == 0
+	a.local = !a.dissolved && rng.IntN(2) == 0
 	if made, err := s.access().Commit(simContext, audience.Catalog(), a.Commit()); err != nil || !made {
 		panic(fmt.Sprint("the audience is not made: ", err))
 	}
@@ -103,7 +121,12 @@ func (s *sim) gather() {
 		}
 	}
 	s.mail(rng)
+	if a.local {
+		s.mailLocally(rng)
+	}
 	s.unrest()
+	s.replaceNowAndThen(rng)
+	s.dissolve(rng)
 }
 
 func (s *sim) access() access.Access {
@@ -133,7 +156,7 @@ func drawRecipient(rng *rand.Rand, id string) *audience.Recipient {
 func (s *sim) unrest() {
 	var next func()
 	next = func() {
-		if time.Since(s.start) > s.plan.active {
+		if time.Since(s.start) > s.plan.active || s.audience.ended {
 			return
 		}
 		if s.chance(0.04) {
@@ -190,35 +213,55 @@ func (s *sim) drawChange() *simChange {
 	return c
 }
 
-// askForChange has a user ask some node for a change, or be answered at once. A node is asked for
-// one at a time.
+// askForChange has a user ask some node for a change, or be answered at once.
 func (s *sim) askForChange(c *simChange) {
 	n := s.anyNode()
 	if n == nil || s.chance(0.3) {
 		s.changeRecipient(c)
 		return
 	}
-	if s.audience.busy[n] {
-		return
-	}
-	s.audience.busy[n] = true
 	s.log("a user asks %s for a change of %s: %+v", n.key, c.ID, c.Put)
+	s.askForChanges(n, &simAsk{changes: []*simChange{c}})
+}
+
+// askForChanges has a user ask a node for changes: of one who is removed, or of some who are put.
+func (s *sim) askForChanges(n *simNode, asked *simAsk) {
 	var got []audiences.Put
-	s.spawn(n, func() (err error) {
-		ctx, cancel := n.timeout()
-		defer cancel()
-		ctx = context.WithValue(ctx, simAsked{}, c)
-		if c.Put == nil {
-			got, err = n.use.Audiences.Remove(ctx, simUsers, []string{c.ID})
-		} else {
-			got, err = n.use.Audiences.Put(ctx, simUsers, 0, []audiences.Recipient{told(c.Put)})
+	s.askAudience(n, asked, func(ctx context.Context) (err error) {
+		if first := asked.changes[0]; first.Put == nil {
+			got, err = n.use.Audiences.Remove(ctx, simUsers, []string{first.ID})
+			return err
 		}
+		var put []audiences.Recipient
+		for _, c := range asked.changes {
+			put = append(put, told(c.Put))
+		}
+		got, err = n.use.Audiences.Put(ctx, simUsers, asked.generation, put)
 		return err
 	}, func(err error) {
-		delete(s.audience.busy, n)
-		if err == nil && (got[0].Err != nil || got[0].Outcome != audience.Same && !c.made) {
-			s.broken("mistold: a change of %s was answered with %+v, and it was made: %v", c.ID, got[0], c.made)
+		for i := range got {
+			if c := asked.changes[i]; err == nil && (got[i].Err != nil || got[i].Outcome != audience.Same && !c.made) {
+				s.broken("mistold: a change of %s was answered with %+v, and it was made: %v", c.ID, got[i], c.made)
+			}
 		}
+	})
+}
+
+// askAudience has a user ask a node for something that changes the audience. A node is asked for
+// one thing at a time.
+func (s *sim) askAudience(n *simNode, asked *simAsk, do func(context.Context) error, then func(error)) {
+	busy := s.audience.busy
+	if busy[n] {
+		return
+	}
+	busy[n] = true
+	s.spawn(n, func() error {
+		ctx, cancel := n.timeout()
+		defer cancel()
+		return do(context.WithValue(ctx, simAsked{}, asked))
+	}, func(err error) {
+		delete(busy, n)
+		then(err)
 	})
 }
 
@@ -241,22 +284,32 @@ func told(r *audience.Recipient) audiences.Recipient {
 // changeRecipient makes a change of a user, which is answered at once, in leaves that are small.
 func (s *sim) changeRecipient(c *simChange) {
 	a := s.audience
+	if a.ended {
+		return
+	}
 	n, _ := audience.Locate(c.ID, a.Shards)
-	sh := a.Shard(n)
-	var made store.Commit
-	err := s.access().Change(simContext, a.Audience, n, func(d *audience.Directory) (store.Commit, error) {
+	s.changeShard(n, &simAsk{changes: []*simChange{c}}, func(d *audience.Directory) (store.Commit, error) {
 		v, err := s.access().View(simContext, a.Audience, n, d, d.Covering([]string{c.ID}))
 		if err != nil {
 			return store.Commit{}, err
 		}
-		made, _ = v.Apply([]audience.Change{c.Change}, audience.Limits{Leaf: simLeaf, Recipients: 1 << 20})
+		made, _ := v.Apply([]audience.Change{c.Change}, audience.Limits{Leaf: simLeaf, Recipients: 1 << 20})
 		return made, nil
+	})
+}
+
+// changeShard makes a change of a shard of the audience for a user who is answered at once.
+func (s *sim) changeShard(n int, asked *simAsk, do func(*audience.Directory) (store.Commit, error)) {
+	var made store.Commit
+	err := s.access().Change(simContext, s.audience.Audience, n, func(d *audience.Directory) (c store.Commit, err error) {
+		made, err = do(d)
+		return made, err
 	})
 	if err != nil {
 		panic(err) // nobody changes it meanwhile
 	}
 	if len(made.Puts) > 0 {
-		s.audienceChanged(sh, &made, c)
+		s.audienceChanged(s.audience.Shard(n), &made, asked)
 	}
 }
 
@@ -264,13 +317,16 @@ func (s *sim) isAudience(sh store.Shard) bool {
 	return s.audience != nil && sh.Topic == s.audience.Shard(0).Topic
 }
 
-// audienceChanged writes down what a commit changed in a shard of the audience: somebody, as asked,
+// audienceChanged writes down what a commit changed in a shard of the audience: what was asked for,
 // or the runs that go through it.
-func (s *sim) audienceChanged(sh store.Shard, c *store.Commit, asked *simChange) {
+func (s *sim) audienceChanged(sh store.Shard, c *store.Commit, asked *simAsk) {
 	a := s.audience
+	if a.ended {
+		return
+	}
 	a.moment++
 	if asked != nil {
-		a.change(asked)
+		s.answered(sh, asked)
 	}
 	for _, put := range c.Puts {
 		switch put.ID {
@@ -290,16 +346,52 @@ func (s *sim) audienceChanged(sh store.Shard, c *store.Commit, asked *simChange)
 	s.compareAudience(sh)
 }
 
-func (a *simAudience) change(c *simChange) {
-	c.made = true
-	next := simState{since: a.moment}
-	if c.Put != nil {
-		next.as, next.joined = *c.Put, a.at(c.ID, a.moment).joined
-		if next.joined == 0 {
-			next.joined = a.moment
+// answered writes down that a shard was changed as asked.
+func (s *sim) answered(sh store.Shard, asked *simAsk) {
+	a := s.audience
+	switch {
+	case asked.replaces:
+		s.replacementBegins(sh)
+	case asked.ends:
+		s.swept(sh, asked)
+	default:
+		s.brought(sh, asked)
+		for _, c := range asked.changes {
+			if n, _ := simLocate(c.ID); n == sh.N {
+				a.change(c)
+			}
 		}
 	}
+}
+
+func (a *simAudience) change(c *simChange) {
+	c.made = true
+	if c.Put == nil {
+		a.leave(c.ID)
+		return
+	}
+	next := simState{since: a.moment, as: *c.Put, joined: a.at(c.ID, a.moment).joined}
+	if next.joined == 0 {
+		next.joined = a.moment
+	}
 	a.people[c.ID] = append(a.people[c.ID], next)
+}
+
+func (a *simAudience) leave(id string) {
+	a.people[id] = append(a.people[id], simState{since: a.moment})
+}
+
+// isOne reports whether somebody is a recipient.
+func (a *simAudience) isOne(id string) bool { return a.at(id, a.moment).joined > 0 }
+
+// in are those who may be recipients in a shard.
+func (a *simAudience) in(shard int) (ids []string) {
+	for _, id := range a.ids {
+		if n, _ := simLocate(id); n == shard {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // at is what somebody was at a moment.
@@ -315,17 +407,33 @@ func (a *simAudience) at(id string, moment int) (was simState) {
 // compareAudience looks whether a shard has who is a recipient, as they are, and nobody else.
 func (s *sim) compareAudience(sh store.Shard) {
 	a := s.audience
+	found, dir := s.recipientsIn(sh)
+	for _, id := range a.in(sh.N) {
+		is, there := found[id]
+		now := a.at(id, a.moment)
+		if there != (now.joined > 0) || there && !sameRecipient(&is, &now.as) {
+			s.broken("garbled: %s is %+v (%v), and is to be %+v (%v)", id, is, there, now.as, now.joined > 0)
+		}
+	}
+	if int64(len(found)) != dir.Recipients() {
+		s.broken("miscounted: %v has %d recipients, and counts %d", sh, len(found), dir.Recipients())
+	}
+}
+
+// recipientsIn reads who is in a shard of the audience.
+func (s *sim) recipientsIn(sh store.Shard) (found map[string]audience.Recipient, dir *audience.Directory) {
+	a := s.audience
 	dir, err := s.access().Directory(simContext, a.Audience, sh.N)
 	if err != nil {
 		panic(err) // memstore fails only when it is closed
 	}
+	found = make(map[string]audience.Recipient)
 	leaves, _, _ := dir.Page(audience.Cursor{}, 1<<20)
 	view, err := s.access().View(simContext, a.Audience, sh.N, dir, leaves)
 	if err != nil {
 		s.broken("the leaves of %v cannot be read: %v", sh, err)
-		return
+		return found, dir
 	}
-	found := make(map[string]audience.Recipient)
 	for _, id := range leaves {
 		for e := range view.Leaves[id].From(audience.Cursor{}) {
 			if _, twice := found[e.ID]; twice {
@@ -334,16 +442,7 @@ func (s *sim) compareAudience(sh store.Shard) {
 			found[e.ID] = e.Recipient
 		}
 	}
-	for _, id := range a.ids {
-		is, there := found[id]
-		now := a.at(id, a.moment)
-		if n, _ := simLocate(id); n == sh.N && (there != (now.joined > 0) || there && !sameRecipient(&is, &now.as)) {
-			s.broken("garbled: %s is %+v (%v), and is to be %+v (%v)", id, is, there, now.as, now.joined > 0)
-		}
-	}
-	if int64(len(found)) != dir.Recipients() {
-		s.broken("miscounted: %v has %d recipients, and counts %d", sh, len(found), dir.Recipients())
-	}
+	return found, dir
 }
 
 func sameRecipient(a, b *audience.Recipient) bool {

@@ -13,36 +13,65 @@ import (
 // mail puts the schedule whose runs go through the audience. Its timetable starts few of them, users
 // some more.
 func (s *sim) mail(rng *rand.Rand) {
-	between := func(a, b time.Duration) time.Duration {
-		return (a + time.Duration(rng.Int64N(int64(b-a)))).Truncate(time.Millisecond)
-	}
 	bare := schedule.Schedule{Name: simMails}
-	sh := s.shardOf(bare.ID(schedule.Occurrence{}))
-	start := s.now(sh)
+	start := s.now(s.shardOf(bare.ID(schedule.Occurrence{})))
+	s.mailBy(rng, simMails, start, timetable.Spec{
+		Entries: []timetable.Entry{{Every: simBetween(rng, time.Minute, 150*time.Second)}},
+		End:     start.Add(s.plan.active).Time(),
+	})
+	for range rng.IntN(4) {
+		act := []int{0, 0, 1, 2, 3}[rng.IntN(5)]
+		s.after(simBetween(rng, time.Second, s.plan.active), func() { s.askForSchedule(simMails, act) })
+	}
+	s.after(s.plan.active+time.Second, func() { s.pauseSchedule(simMails, false) })
+}
+
+// mailLocally puts one whose runs come when the clocks of recipients show a time. The clocks of all zones
+// have passed it but for the last, where it is soon: nobody looked at the schedule for so long, and what was
+// missed is caught up with.
+func (s *sim) mailLocally(rng *rand.Rand) {
+	bare := schedule.Schedule{Name: simLocals}
+	behind := 14*time.Hour - simZones["America/New_York"]
+	start := s.now(s.shardOf(bare.ID(schedule.Occurrence{}))).Add(-behind)
+	var at []time.Time
+	for range 1 + rng.IntN(3) {
+		wall := start.Add(14*time.Hour + simBetween(rng, time.Second, s.plan.active))
+		at = append(at, wall.Time())
+	}
+	s.mailBy(rng, simLocals, start, timetable.Spec{
+		Entries: []timetable.Entry{{At: at}}, Zone: timetable.Recipient, End: start.Add(behind + s.plan.active).Time(),
+	})
+}
+
+// mailBy puts a schedule of the audience that has nothing decided since a time.
+func (s *sim) mailBy(rng *rand.Rand, name string, start store.Millis, table timetable.Spec) {
+	bare := schedule.Schedule{Name: name}
 	one := &schedule.Schedule{
 		Spec: schedule.Spec{
-			Timetable: timetable.Spec{
-				Entries: []timetable.Entry{{Every: between(time.Minute, 150*time.Second)}},
-				End:     start.Add(s.plan.active).Time(),
-			},
-			Overlap: schedule.Overlap(1 + rng.IntN(5)),
-			CatchUp: schedule.CatchUp(1 + rng.IntN(3)), Grace: between(time.Second, time.Minute), History: schedule.MaxHistory,
+			Timetable: table,
+			Overlap:   schedule.Overlap(1 + rng.IntN(5)),
+			CatchUp:   schedule.CatchUp(1 + rng.IntN(3)), Grace: simBetween(rng, time.Second, time.Minute), History: schedule.MaxHistory,
 			Template: schedule.Template{Task: store.Task{Payload: []byte("mail"), MaxRetries: rng.IntN(3)}},
 			Audience: drawTarget(rng),
 		},
-		Name: simMails, Life: rng.Uint64(), Phase: schedule.Active, Anchor: start, Decided: start,
+		Name: name, Life: rng.Uint64(), Phase: schedule.Active, Anchor: start, Decided: start,
 	}
-	table, err := one.Table()
+	if name == simLocals { // it has missed all there is
+		one.CatchUp = schedule.Last + schedule.CatchUp(rng.IntN(2))
+	}
+	parsed, err := one.Table()
 	if err != nil {
 		panic(err)
 	}
-	s.schedules[schedule.CellID(simMails)] = &simSchedule{shard: sh, start: start, table: table, made: map[string]bool{}}
-	s.change(one, 0, nil)
-	for range rng.IntN(4) {
-		act := []int{0, 0, 1, 2, 3}[rng.IntN(5)]
-		s.after(between(time.Second, s.plan.active), func() { s.askForSchedule(simMails, act) })
+	s.schedules[schedule.CellID(name)] = &simSchedule{
+		shard: s.shardOf(bare.ID(schedule.Occurrence{})), start: start, table: parsed, made: map[string]bool{},
 	}
-	s.after(s.plan.active+time.Second, func() { s.pauseSchedule(simMails, false) })
+	s.change(one, 0, nil)
+}
+
+// simBetween is a duration from a up to b, of whole milliseconds.
+func simBetween(rng *rand.Rand, a, b time.Duration) time.Duration {
+	return (a + time.Duration(rng.Int64N(int64(b-a)))).Truncate(time.Millisecond)
 }
 
 // drawTarget draws how runs go through the audience.

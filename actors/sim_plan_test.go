@@ -334,7 +334,7 @@ func (s *sim) empty() bool {
 	for _, st := range stats {
 		left += st.Pending + st.Running
 	}
-	return left == 0 && s.schedulesOver() && s.flowsOver()
+	return left == 0 && s.schedulesOver() && s.flowsOver() && s.audienceOver()
 }
 
 // shards are those of all topics.

@@ -67,7 +67,7 @@ func (s *sim) wanted(run *simRun, id string) (always, ever bool) {
 	if run.past.Window == 0 {
 		window = 0 // as there were few
 	}
-	due := run.At + simPlace(at+uint64(run.past.Turn), window, run.Grain)
+	due := run.begin(began.as.Zone) + simPlace(at+uint64(run.past.Turn), window, run.Grain)
 	states := []simState{began}
 	for _, st := range s.audience.people[id] {
 		if st.since > moment {
@@ -93,15 +93,10 @@ func (s *sim) auditAudience() {
 			s.broken("stranded: %s has not ended", run.Run)
 		}
 	}
-	for n := range s.audience.Shards {
-		dir, err := s.access().Directory(simContext, s.audience.Audience, n)
-		if err != nil {
-			panic(err) // memstore fails only when it is closed
-		}
-		if len(dir.Runs) > 0 {
-			s.broken("left behind: the audience has the runs %+v", dir.Runs)
-		}
-		s.compareAudience(s.audience.Shard(n))
+	if s.audience.dropped || s.audience.ended {
+		s.auditDissolved()
+	} else {
+		s.auditRecipients()
 	}
 	for _, sh := range s.shardsOf(simTopic) {
 		for _, kind := range []byte{store.CellWalk, audience.PartKind} {
@@ -113,5 +108,19 @@ func (s *sim) auditAudience() {
 				s.broken("left behind: %v has the cell %s%s", sh, string(kind), c.ID.Key())
 			}
 		}
+	}
+}
+
+// auditRecipients looks whether the audience has those who are recipients, and no runs.
+func (s *sim) auditRecipients() {
+	for n := range s.audience.Shards {
+		dir, err := s.access().Directory(simContext, s.audience.Audience, n)
+		if err != nil {
+			panic(err) // memstore fails only when it is closed
+		}
+		if len(dir.Runs) > 0 {
+			s.broken("left behind: the audience has the runs %+v", dir.Runs)
+		}
+		s.compareAudience(s.audience.Shard(n))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/audience"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	history "github.com/ddq-io/ddq/bench/ledger"
@@ -412,6 +413,9 @@ func (s *sim) auditSchedules() {
 	}
 	if s.audience != nil {
 		ids = append(ids, schedule.CellID(simMails))
+		if s.audience.local {
+			ids = append(ids, schedule.CellID(simLocals))
+		}
 	}
 	for _, id := range ids {
 		book := s.schedules[id]
@@ -449,16 +453,20 @@ var _ store.Cells = simCells{}
 
 func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
 	turn := st.s.whose()
-	asked, _ := ctx.Value(simAsked{}).(*simChange)
+	asked, _ := ctx.Value(simAsked{}).(*simAsk)
 	return askAll(ctx, st.simStore, "commit", sh, true, func(m *memstore.Store) (store.Stamp, []store.CommitResult, error) {
 		walks := st.s.walksOf(m, sh, commits)
 		pending := st.s.pendingOf(sh, commits)
 		reasons := st.s.doubts(m, sh, commits)
 		stamp, results, err := m.Commit(simContext, sh, f, commits)
 		for i := range results {
-			if results[i].Status == store.OK && st.s.isAudience(sh) {
+			switch {
+			case results[i].Status != store.OK:
+			case st.s.isAudience(sh):
 				st.s.audienceChanged(sh, &commits[i], asked)
-			} else if results[i].Status == store.OK {
+			case sh == audience.Catalog():
+				st.s.recorded(&commits[i])
+			default:
 				st.s.committed(sh, &commits[i], pending)
 				st.s.walked(turn, &commits[i], walks)
 				if reasons[i] != "" {

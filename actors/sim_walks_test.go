@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/audience"
@@ -25,9 +26,9 @@ type simRun struct {
 
 // simMail is a task that a recipient is to get.
 type simMail struct {
-	to   simState
-	due  store.Millis
-	made bool
+	to          simState
+	due, occurs store.Millis
+	made        bool
 }
 
 func (a *simAudience) noteRun(id string, shard int) {
@@ -82,6 +83,23 @@ func (s *sim) walkIn(c store.Cell) *audience.Walk {
 	return w
 }
 
+// begin is when the first place of those is who were in a zone when the run began: at once, or when
+// their clocks show what the occurrence says, if that is later.
+func (r *simRun) begin(zone string) store.Millis {
+	if r.Local {
+		return max(r.At, r.occurs(zone))
+	}
+	return r.At
+}
+
+// occurs is when the occurrence is for them. A local one is when the first clock on earth is there.
+func (r *simRun) occurs(zone string) store.Millis {
+	if r.Local {
+		return r.Occurrence.Add(14*time.Hour - simZones[zone])
+	}
+	return r.Occurrence
+}
+
 // walked judges a commit that was made in a turn, of walks as they were.
 func (s *sim) walked(turn simTurn, c *store.Commit, walks map[store.CellID]*audience.Walk) {
 	for _, put := range c.Puts {
@@ -115,7 +133,7 @@ func (s *sim) walksOn(turn simTurn, run *simRun, was, next *audience.Walk, c *st
 			s.broken("doubled: %s gets a second task of %s", to, run.Run)
 		case mail == nil:
 			s.broken("uninvited: %s gets a task of %s", to, run.Run)
-		case t.Due != mail.due || to != mail.to.as.ID || string(t.RunOf.RecipientData) != string(mail.to.as.Data):
+		case t.Due != mail.due || t.RunOf.Occurrence != mail.occurs || to != mail.to.as.ID || string(t.RunOf.RecipientData) != string(mail.to.as.Data):
 			s.broken("misplaced: the task of %s in %s is %+v, due %v, and is to be due %v, for %+v", to, run.Run, t.RunOf, t.Due.Time(), mail.due.Time(), mail.to.as)
 		default:
 			mail.made = true
@@ -134,40 +152,50 @@ func (s *sim) mailsOf(turn simTurn, run *simRun, was, next *audience.Walk) map[s
 	a, want := s.audience, make(map[string]*simMail)
 	for _, id := range a.ids {
 		n, at := simLocate(id)
-		if !passed(was, next, n, at+uint64(next.Turn)) {
+		began := a.at(id, run.began[n])
+		if began.joined == 0 || !passed(was, next, n, began.as.Zone, at+uint64(next.Turn)) {
 			continue
 		}
 		read, known := a.reads[simRead{turn, n}]
 		if !known {
 			s.broken("blind: %s passes %s, and has not read who is there", run.Run, id)
 		}
-		began, now := a.at(id, run.began[n]), a.at(id, read)
-		if began.joined == 0 || began.joined != now.joined {
+		now := a.at(id, read)
+		if began.joined != now.joined {
 			continue
 		}
-		verdict, due := run.judge(began.as.Zone, &now.as, run.At+simPlace(at+uint64(next.Turn), next.Window, run.Grain))
+		zone := began.as.Zone
+		verdict, due := run.judge(zone, &now.as, run.begin(zone)+simPlace(at+uint64(next.Turn), next.Window, run.Grain))
 		run.verdicts[verdict]++
 		if due != 0 {
-			want[run.ID(id)] = &simMail{to: now, due: due}
+			want[run.ID(id)] = &simMail{to: now, due: due, occurs: run.occurs(zone)}
 		}
 	}
 	return want
 }
 
-// passed reports whether a step of a walk passes a position of a shard, counted from where the walk began.
-func passed(was, next *audience.Walk, shard int, at uint64) bool {
-	from, done := standsAt(was, shard)
-	to, end := standsAt(next, shard)
+// passed reports whether a step of a walk passes a position of a zone in a shard, counted from where the
+// walk began.
+func passed(was, next *audience.Walk, shard int, zone string, at uint64) bool {
+	from, done := standsAt(was, shard, zone)
+	to, end := standsAt(next, shard, zone)
 	return !done && from <= at && (end || at < to)
 }
 
-// standsAt is how far a walk is in a shard.
-func standsAt(w *audience.Walk, shard int) (next uint64, done bool) {
-	if len(w.Paths) == 0 || len(w.Paths[shard].Tracks) == 0 {
+// standsAt is how far a walk is with those of a zone in a shard. It is at the end of what it does not go
+// through.
+func standsAt(w *audience.Walk, shard int, zone string) (next uint64, done bool) {
+	if len(w.Paths) == 0 {
 		return 0, false
 	}
-	t := w.Paths[shard].Tracks[0]
-	return uint64(t.Next), t.Done
+	track := 0
+	if w.Local {
+		track = slices.IndexFunc(w.Starts, func(s audience.Start) bool { return slices.Contains(s.Zones, zone) })
+	}
+	if tracks := w.Paths[shard].Tracks; track >= 0 && track < len(tracks) {
+		return uint64(tracks[track].Next), tracks[track].Done
+	}
+	return 0, true
 }
 
 // simPlace is how long after the begin of a run somebody's place is, in whole numbers of any size.
