@@ -1233,6 +1233,10 @@ class Nack(TypedDict, total=False):
     # and refuses no nack.
     # Base64.
     trace_id: str
+    # Of the task of a step: the span in which the worker recorded the attempt, as W3C Trace Context
+    # has it, from which the steps come that begin when it fails for good. What is malformed is left
+    # out, and refuses no nack.
+    traceparent: str
 
 
 class NackResponse(TypedDict, total=False):

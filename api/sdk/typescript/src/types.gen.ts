@@ -1384,6 +1384,12 @@ export interface Nack {
    * Base64.
    */
   trace_id?: string;
+  /**
+   * Of the task of a step: the span in which the worker recorded the attempt, as W3C Trace Context
+   * has it, from which the steps come that begin when it fails for good. What is malformed is left
+   * out, and refuses no nack.
+   */
+  traceparent?: string;
 }
 
 export interface NackResponse {
