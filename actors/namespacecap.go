@@ -2,6 +2,7 @@ package actors
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -12,13 +13,15 @@ import (
 // MaxHeld says how many tasks of a namespace are held at a time, over all nodes; 0: any number. It does not wait.
 type MaxHeld func(namespace string) int
 
-// SetMaxHeld says how high the caps of namespaces are; without it none has one. Topics that are open follow when they
-// are looked at next.
-func (s *Topics) SetMaxHeld(of MaxHeld) { s.maxHeld.Store(&of) }
+// NamespaceCaps says how high the caps of namespaces are. The zero value has none. It is safe for concurrent use.
+type NamespaceCaps struct{ of atomic.Pointer[MaxHeld] }
 
-// MaxHeldWith is how many tasks are held at a time in the namespace of a topic; 0: any number.
-func (s *Topics) MaxHeldWith(topic string) int {
-	of := s.maxHeld.Load()
+// Set says how high they are. Topics that are open follow when they are looked at next.
+func (c *NamespaceCaps) Set(of MaxHeld) { c.of.Store(&of) }
+
+// With is how many tasks are held at a time in the namespace of a topic; 0: any number.
+func (c *NamespaceCaps) With(topic string) int {
+	of := c.of.Load()
 	if of == nil {
 		return 0
 	}
@@ -27,15 +30,15 @@ func (s *Topics) MaxHeldWith(topic string) int {
 }
 
 // Bounded is a topic that the store has, under the cap of its namespace.
-func (s *Topics) Bounded(t store.Topic) store.Topic {
-	t.Limits.Namespace = s.MaxHeldWith(t.Name)
+func (c *NamespaceCaps) Bounded(t store.Topic) store.Topic {
+	t.Limits.Namespace = c.With(t.Name)
 	return t
 }
 
-// tellFreed tells a topic that permits of caps that it waits for may be free.
-func (s *Topics) tellFreed(topic string, keys []string) {
-	if ref, open := s.Opened(topic); open {
-		s.rt.Send(ref.pid, &permitsFree{inTurn: keys})
+// tellFreed tells a topic, if it is open, that permits of caps that it waits for may be free.
+func tellFreed(all *Topics, topic string, keys []string) {
+	if ref, open := all.Opened(topic); open {
+		all.rt.Send(ref.pid, &permitsFree{inTurn: keys})
 	}
 }
 

@@ -64,7 +64,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
 	rt.Fleet = fleet.NewMembership(cfg.Node)
 	rt.Refresh = s.topics.Refresh
-	rt.Topics = runtime.TopicCalls{Of: s.topics.topicOf, Stored: s.topics.storedTopic, TellPending: s.topics.tellPending, TellCommitted: s.topics.tellCommitted, TellFreed: s.topics.tellFreed}
+	rt.Topics = runtime.TopicCalls{Of: s.topics.topicOf, Stored: s.topics.storedTopic, TellPending: s.topics.tellPending, TellCommitted: s.topics.tellCommitted, TellFreed: func(topic string, keys []string) { tellFreed(s.topics, topic, keys) }}
 	rt.Restarts = engine.NewRestartStrategy(rt.Log, m.Restarts.Inc, runtime.FailLost)
 	rt.Keeper = lease.New(rt.Store, rt.Log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,

@@ -32,10 +32,11 @@ type Topics struct {
 	// Admit says what topics pass that are created here; nil: nothing. It is set before the node is used.
 	Admit Admission
 
+	Caps NamespaceCaps // that topics are under
+
 	rt         *runtime.Runtime
 	cfg        *Config
 	supervisor *actor.PID // nil: the node has not started
-	maxHeld    atomic.Pointer[MaxHeld]
 
 	locks  topicLocks // of opening and changing topics, and of reading what they are
 	opened sync.Map   // name -> *Topic
@@ -135,7 +136,7 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 	if !ok {
 		return nil
 	}
-	t = s.Bounded(t)
+	t = s.Caps.Bounded(t)
 	ref := open.(*Topic)
 	switch was := ref.shared.Current.Load(); {
 	case *was == t || replaced(was, &t): // another topic of that name: see CloseReplaced

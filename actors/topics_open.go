@@ -95,7 +95,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 		return nil, problem.FromStore(err)
 	}
 	reply := make(chan *Topic, 1)
-	s.rt.Send(s.supervisor, &openTopic{topic: s.Bounded(t), reply: reply})
+	s.rt.Send(s.supervisor, &openTopic{topic: s.Caps.Bounded(t), reply: reply})
 	ref := <-reply
 	<-ref.ready // what is sent to a shard before that is lost
 	ref.touch()

@@ -267,7 +267,7 @@ func (l *look) forwardLost(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	if former, err := l.formerByNow(ctx); err != nil || !former {
+	if former, err := (mover{l}).formerByNow(ctx); err != nil || !former {
 		return err
 	}
 	var parcels []store.Parcel

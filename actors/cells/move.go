@@ -18,18 +18,18 @@ func (l *look) former() bool { return Former(l.Topic, l.ID.N) }
 // of a reshard of which this node has not heard yet.
 func Former(t *store.Topic, n int) bool { return n < t.Active().First }
 
+// mover is what a look does about shards of before a reshard, and of what was told to them.
+type mover struct{ *look }
+
 // formerByNow is former by what the store says, which the caller asks after it has read the cells: an owner
 // before this one may have heard of a reshard, and have moved them, of which this node has not heard yet.
-func (l *look) formerByNow(ctx context.Context) (bool, error) {
+func (l mover) formerByNow(ctx context.Context) (bool, error) {
 	if l.former() {
 		return true, nil
 	}
 	t, err := l.TopicOf(ctx, l.ID.Topic)
 	return t != nil && Former(t, l.ID.N), err
 }
-
-// mover is what a look does about shards of before a reshard, and of what was told to them.
-type mover struct{ *look }
 
 // move brings schedules, and what is told to them, to where they lie now. What is in the out-box is
 // handed on first: ends of runs are there. Then schedules are sent off, and arrive within the same

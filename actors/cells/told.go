@@ -58,13 +58,13 @@ func (l toldLook) begin(headers []store.Cell) {
 }
 
 // onlyTold reports whether a look has no other cause than parcels, and no cell wakes.
-func (l *look) onlyTold() bool {
+func (l toldLook) onlyTold() bool {
 	next := l.Progress.next
 	return l.Told && !l.former() && l.lately(l.Progress.whole) && (next == 0 || next > l.out.Began)
 }
 
 // lately reports whether so little time has passed that a look may be brief.
-func (l *look) lately(since store.Millis) bool {
+func (l toldLook) lately(since store.Millis) bool {
 	now := l.out.Began
 	return since != 0 && now >= since && now < since.Add(wholeEvery)
 }

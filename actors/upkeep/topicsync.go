@@ -45,7 +45,7 @@ func (s *Upkeep) changes(topics []store.Topic) (changed []string, gone bool) {
 			continue
 		}
 		open--
-		if *ref.Config() != s.node.Topics().Bounded(topics[i]) {
+		if *ref.Config() != s.node.Topics().Caps.Bounded(topics[i]) {
 			changed = append(changed, topics[i].Name)
 		}
 	}

@@ -81,14 +81,14 @@ func (l *latest) look(unit int) {
 	if l.traces[unit] == nil {
 		return
 	}
-	if l.unit < 0 || l.w.endedAfter(unit, l.unit) {
+	if l.unit < 0 || l.endedAfter(unit, l.unit) {
 		l.unit = unit
 	}
 }
 
 // endedAfter reports whether a unit ended after another one. Of one moment, those that are done have
 // their order.
-func (w *Workflow) endedAfter(unit, other int) bool {
-	u, o := &w.Units[unit], &w.Units[other]
+func (l *latest) endedAfter(unit, other int) bool {
+	u, o := &l.w.Units[unit], &l.w.Units[other]
 	return cmp.Or(cmp.Compare(u.Ended, o.Ended), cmp.Compare(u.Order, o.Order), cmp.Compare(unit, other)) > 0
 }

@@ -58,7 +58,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		indexNow = func(*store.Topic) {}
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
-	look, why, reads := &lookup{st, limits}, &explainer{st, node.Topics().MaxHeldWith}, &taskReader{st}
+	look, why, reads := &lookup{st, limits}, &explainer{st, node.Topics().Caps.With}, &taskReader{st}
 	of := &steps.Steps{Store: st}
 	tasks, users := &Tasks{node, st, limits, look, why, outbox{node: node}, of, tenants.New(node, st)}, audiencesOf(node, st, look)
 	flows := workflows.New(node, look.topics, stepTasks{scheduleTasks{tasks}})

@@ -41,7 +41,7 @@ func New(node *actors.Node, st Store) *Tenants { return &Tenants{node: node, sto
 func (s *Tenants) SetQuotas(of func(namespace string) *Quotas) {
 	s.quotas = of
 	s.node.Topics().Admit = s.admitTopic
-	s.node.Topics().SetMaxHeld(s.maxInFlight)
+	s.node.Topics().Caps.Set(s.maxInFlight)
 }
 
 // maxInFlight is how many tasks of a namespace may be held; 0: any number.
