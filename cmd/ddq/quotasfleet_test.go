@@ -195,7 +195,7 @@ func testStreams(t *testing.T, f tenantFleet) {
 
 // testInFlight has workers of two topics at both nodes, with room for more than the namespace has.
 func testInFlight(t *testing.T, f tenantFleet) {
-	const most, tasks = 3, 100
+	const most, tasks = 3, 50
 	clients := f.bounded(t, "flight", access.QuotaChange{MaxInFlight: new(int64(most))})
 	topics := []string{"mail", "sms"}
 	for _, topic := range topics {
