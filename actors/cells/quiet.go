@@ -39,7 +39,7 @@ type quietLook struct{ *look }
 // workers. It looks at each parcel once, takes none, and asks for nothing else. It reports false where
 // there is something to do.
 func (l quietLook) read(ctx context.Context) (bool, error) {
-	if !l.Busy || !toldLook(l).onlyTold() || l.Store.Server(ctx, l.ID) != l.Progress.from {
+	if !l.Busy || len(l.quiet.until) == 0 || !toldLook(l).onlyTold() || l.Store.Server(ctx, l.ID) != l.Progress.from {
 		return false, nil
 	}
 	last := max(l.Progress.Taken, l.Progress.putOff)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
@@ -120,6 +121,19 @@ func TestAnEndThatSomebodyElseChangedIsNotPutOff(t *testing.T) {
 		r.ack(tasks["a"])
 		if out, _ := r.busy(); out.PutOff || len(runs(out)) != 1 {
 			t.Errorf("%+v", out)
+		}
+	})
+}
+
+// TestWhereNoEndIsQuietABusyLookIsAnyOther has a workflow go on while tasks are ready: that takes no more calls.
+func TestWhereNoEndIsQuietABusyLookIsAnyOther(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.Definitions, r.Workflows, r.Flows = runtime.NewDefinitions(), runtime.NewWorkflows(), &r.metrics.Workflows
+		task := r.chain("a", "b")
+		r.look()
+		r.ack(task)
+		if out, calls := r.busy(); out.PutOff || len(runs(out)) != 1 || calls["told"] != 1 || calls["parcels"] != 0 || calls["wakes"] != 0 {
+			t.Errorf("%+v with %v", out, calls)
 		}
 	})
 }
