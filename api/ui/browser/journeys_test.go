@@ -43,9 +43,9 @@ func (b *browser) says(text string) {
 	}
 }
 
-// TestAVisitorWithAKeyboard logs in, makes a topic, finds out why a task failed, retries it, and
-// logs out.
-func TestAVisitorWithAKeyboard(t *testing.T) {
+// asking is a server that asks who calls, with something on every page.
+func asking(t *testing.T) *server {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "root")
 	s := start(t, "--auth", "token", "--root-token", "file:"+file)
 	root, err := os.ReadFile(file)
@@ -54,12 +54,25 @@ func TestAVisitorWithAKeyboard(t *testing.T) {
 	}
 	s.root = strings.TrimSpace(string(root))
 	s.fill()
+	return s
+}
+
+// enter logs in on the page that asks for a token.
+func (b *browser) enter(token string) {
+	b.Helper()
+	b.focus("Token")
+	b.do(chromedp.KeyEvent(token))
+	b.press(kb.Enter)
+}
+
+// TestAVisitorWithAKeyboard logs in, makes a topic, finds out why a task failed, retries it, and
+// logs out.
+func TestAVisitorWithAKeyboard(t *testing.T) {
+	s := asking(t)
 	b := open(t, s.base)
 	b.look("/ui/", 1280, "light")
 	b.accessible("login")
-	b.focus("Token")
-	b.do(chromedp.KeyEvent(s.root))
-	b.press(kb.Enter)
+	b.enter(s.root)
 	b.says("Tasks of each topic")
 
 	b.focus("Make a topic")
