@@ -44,10 +44,10 @@ func (b *browser) says(text string) {
 }
 
 // asking is a server that asks who calls, with something on every page.
-func asking(t *testing.T) *server {
+func asking(t *testing.T, args ...string) *server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "root")
-	s := start(t, "--auth", "token", "--root-token", "file:"+file)
+	s := start(t, append(args, "--auth", "token", "--root-token", "file:"+file)...)
 	root, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +72,9 @@ func TestAVisitorWithAKeyboard(t *testing.T) {
 	b := open(t, s.base)
 	b.look("/ui/", 1280, "light")
 	b.accessible("login")
+	if eval[bool](b, "document.querySelector('input[name=user]').checkVisibility()") {
+		t.Error("the name under which a browser keeps the token is on the page")
+	}
 	b.enter(s.root)
 	b.says("Tasks of each topic")
 

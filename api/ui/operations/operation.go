@@ -61,7 +61,7 @@ func (s *section) stop(ctx context.Context, form url.Values) (string, string, er
 
 func (p *operationPage) body() g.Node {
 	return g.Group{
-		h.P(frame.OfTopic(p.Topic), g.Text(" · "), frame.Anchor("all its operations", "operations", "topic", p.Topic)),
+		h.P(frame.OfTopic(p.Topic)),
 		p.figures(),
 		g.If(p.GetError() != nil, frame.Warning("It failed: "+frame.Cut(p.GetError().GetMessage()))),
 		g.If(p.May.Operate, h.Div(h.Class("acts"), stopForm(p.Topic, p.Operation))),
