@@ -51,6 +51,7 @@ func run(m *testing.M) int {
 // server is one of its own process.
 type server struct {
 	*testing.T
+	addr string // of its gRPC port
 	base string
 	root string // its root token; empty: nobody is asked
 	stop func() // may be called twice
@@ -60,7 +61,7 @@ type server struct {
 }
 
 var (
-	saysUI = regexp.MustCompile(`ui=(http://[^ ]+)/ui/`)
+	saysUI = regexp.MustCompile(` addr=([^ ]+) .*ui=(http://[^ ]+)/ui/`)
 	isOpen = regexp.MustCompile(`msg=serving`)
 )
 
@@ -87,7 +88,7 @@ func start(t *testing.T, args ...string) *server {
 				for lines.Scan() {
 				}
 			}()
-			return &server{T: t, base: found[1], stop: stop, pid: cmd.Process.Pid}
+			return &server{T: t, addr: found[1], base: found[2], stop: stop, pid: cmd.Process.Pid}
 		}
 	}
 	t.Fatalf("the server said no address:\n%s", said)
