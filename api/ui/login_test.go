@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +18,11 @@ import (
 )
 
 // startAsking is a server whose callers have to say who they are, and its root token.
-func startAsking(t *testing.T) (*rig, string) {
+func startAsking(t *testing.T, args ...string) (*rig, string) {
 	t.Helper()
 	_, root, _ := auth.NewToken()
 	t.Setenv(rootVariable, root.Reveal())
-	return start(t, "--auth", "token", "--root-token", "env:"+rootVariable), root.Reveal()
+	return start(t, append([]string{"--auth", "token", "--root-token", "env:" + rootVariable}, args...)...), root.Reveal()
 }
 
 // token makes one that may do what a grant says.
@@ -197,6 +199,25 @@ func TestPagesOfOtherOriginsDoNothing(t *testing.T) {
 	r.want(http.StatusOK, http.MethodGet, "/ui/task?topic=mail&id=a", nil, nil)
 	r.want(http.StatusSeeOther, http.MethodPost, "/ui/task/delete", form, nil, "Origin", r.base)
 	r.want(http.StatusNotFound, http.MethodGet, "/ui/task/delete?topic=mail&id=a", nil, nil)
+}
+
+// TestWhatAViewerPostsByHandIsWrittenDown, and not done.
+func TestWhatAViewerPostsByHandIsWrittenDown(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit")
+	r, _ := startAsking(t, "--audit-log", file)
+	r.enqueue(client.Task{Topic: "mail", ID: "a", Delay: time.Hour})
+	_, secret := r.token("ann", "viewer:mail")
+	r.want(http.StatusForbidden, http.MethodPost, "/ui/topic/pause", url.Values{"name": {"mail"}, "delivery": {"1"}}, r.login(secret))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "PauseTopic") && strings.Contains(line, "refused") {
+			return
+		}
+	}
+	t.Errorf("nothing is written down of it:\n%s", text)
 }
 
 // TestARoleSaysWhatIsThere: what a visitor may not do is not offered, and refused all the same.
