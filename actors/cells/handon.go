@@ -87,10 +87,12 @@ func (l mover) outgoing(ctx context.Context) (found []store.Parcel, err error) {
 // tallyOf is the cell in which other shards remember what they got of this one.
 func (l mover) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.ID.N)) }
 
-// destination is the shard that a parcel goes to. It has arrived if that shard has it, or one
-// that the parcel went to before there were newer ones.
+// destination is the shard that a parcel goes to: that of the generation behind this one, though there may be
+// newer ones, so that what is told to a schedule does not overtake it where reshards follow each other. It has
+// arrived if that shard has it, or one that the parcel went to before there were newer ones.
 func (l mover) destination(ctx context.Context, p *store.Parcel) (to store.Shard, there bool, err error) {
 	shards := schedule.Shards(l.Topic, p.To.Key())
+	to = shards[0]
 	for _, s := range shards {
 		if s.N <= l.ID.N { // older ones are not asked
 			break
@@ -102,8 +104,9 @@ func (l mover) destination(ctx context.Context, p *store.Parcel) (to store.Shard
 		if t.last >= p.Number {
 			return to, true, nil
 		}
+		to = s
 	}
-	return shards[0], false, nil
+	return to, false, nil
 }
 
 // deliver puts parcels into the in-box of another shard.

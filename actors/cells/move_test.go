@@ -123,6 +123,38 @@ func TestAnOwnerThatHasNotHeardOfAReshardLosesNoEnd(t *testing.T) {
 	})
 }
 
+// TestAnEndDoesNotOvertakeItsScheduleOverTwoReshards: the schedule is on its way to a shard that is a former one
+// by now. Where it goes from there the end would find nobody yet.
+func TestAnEndDoesNotOvertakeItsScheduleOverTwoReshards(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("soon")
+		time.Sleep(time.Minute)
+		made := runs(r.mustLook())
+		first := r.reshard()
+		r.mustLook()
+		second := store.Shard{Topic: "mail", N: 2}
+		r.topic = &store.Topic{
+			Name: "mail", MaxPayload: 1 << 20, First: 2, Shards: 1, Former: [store.MaxFormer]store.Span{{Shards: 1}, {First: 1, Shards: 1}},
+		}
+		r.ack(made[0])
+		for range 2 {
+			r.mustLook()
+		}
+		if soon := schedule.CellID("soon"); count(r.arrived(first), soon) != 2 || count(r.arrived(second), soon) != 0 {
+			t.Fatalf("%v have arrived in the shard that the schedule goes to, and %v in the next", r.arrived(first), r.arrived(second))
+		}
+		there := r.ownerOf(first)
+		for range 2 {
+			there.mustLook()
+		}
+		last := there.ownerOf(second)
+		last.mustLook()
+		if s := last.schedule("soon"); s.Totals[schedule.Done] != 1 || len(s.Open) != 0 {
+			t.Errorf("it has totals %v and the open runs %+v", s.Totals, s.Open)
+		}
+	})
+}
+
 // TestAnEndThatIsOnItsWayCounts: the next occurrence comes when a run has ended, and its former shard has
 // not sent that on.
 func TestAnEndThatIsOnItsWayCounts(t *testing.T) {
