@@ -35,6 +35,7 @@ func (n *simNode) probe(who actor.Actor, id string, message any) {
 		if n.fatal[id] && !actors.Assigns(message) {
 			delete(n.fatal, id)
 			n.fallen[id] = true
+			n.s.excuse(0) // what a notice told is lost, and the actor may have been quiet for long
 			n.s.log("%s %s panics at %T", n.key, id, message)
 			panic("simulated")
 		}
