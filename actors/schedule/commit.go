@@ -87,6 +87,10 @@ func (out *Effects) AskFormer(t *store.Topic, name string, n int) (c store.Commi
 
 // begin adds a run to a commit: a task, a walk or a workflow.
 func (s *Schedule) begin(c *store.Commit, m *Make, topic *store.Topic, now store.Millis) error {
+	if m.of != nil {
+		was := *s
+		was.Spec, s = *m.of, &was
+	}
 	switch {
 	case m.Walk:
 		return s.putWalk(c, m)

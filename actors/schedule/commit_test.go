@@ -181,3 +181,26 @@ func TestCommitOfAnAudience(t *testing.T) {
 		t.Errorf("once it has told that it is over: %+v, %v", third, s.Totals)
 	}
 }
+
+// TestARunThatAnEditDecidesIsAsItWasBefore has a schedule lose its audience at the moment in which a run of it is due.
+func TestARunThatAnEditDecidesIsAsItWasBefore(t *testing.T) {
+	const due = 3_600_000
+	s := &Schedule{Spec: Spec{
+		Timetable: timetable.Spec{Entries: []timetable.Entry{{Cron: "0 * * * *"}}}, Overlap: Skip, CatchUp: Last, Grace: time.Minute,
+		Audience: &Target{Name: "users"},
+	}, Name: "nightly", Life: 3, Phase: Active, Anchor: 1, Decided: 1}
+	table, err := s.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := s.Spec
+	plain.Audience = nil
+	after, out := Step(s, Edit{Spec: plain, Table: table}, Env{Now: due, Table: table})
+	c, err := Commit(after, &out, 1, &store.Topic{Name: "mail"}, due)
+	if err != nil || len(out.Make) != 1 || len(c.Adds) != 0 {
+		t.Fatalf("makes %+v, adds %v: %v", out.Make, c.Adds, err)
+	}
+	if last := c.Puts[len(c.Puts)-1]; len(c.Puts) != 3 || last.ID.Key() != out.Make[0].ID || after.Audience != nil {
+		t.Errorf("puts %+v", c.Puts)
+	}
+}

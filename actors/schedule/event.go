@@ -110,4 +110,5 @@ type Effects struct {
 type Make struct {
 	ID string
 	Run
+	of *Spec // that of before an edit in the same step; nil: the schedule's
 }

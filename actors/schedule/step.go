@@ -154,6 +154,7 @@ func (p *step) edit(e Edit) {
 	if p.s.Untracked && !e.Spec.Untracked {
 		p.s.Open = nil // nobody will say that they ended
 	}
+	p.keepSpec()
 	p.s.Spec, p.Table = e.Spec, e.Table
 	p.s.Edits++
 	if e.Anew {
@@ -161,6 +162,19 @@ func (p *step) edit(e Edit) {
 	}
 	if p.s.Phase == Finished {
 		p.s.Phase = Active
+	}
+}
+
+// keepSpec has runs that this step has decided be made as the schedule is until now.
+func (p *step) keepSpec() {
+	if len(p.out.Make) == 0 {
+		return
+	}
+	was := p.s.Spec
+	for i := range p.out.Make {
+		if m := &p.out.Make[i]; m.of == nil {
+			m.of = &was
+		}
 	}
 }
 
