@@ -29,7 +29,11 @@ type topicLock struct {
 
 // Lock waits for the lock of a topic, or for the end of ctx.
 func (l *topicLocks) Lock(ctx context.Context, topic string) (unlock func(), err error) {
-	t := l.join(topic)
+	return l.enter(ctx, topic, l.join(topic))
+}
+
+// enter is Lock for one who has joined.
+func (l *topicLocks) enter(ctx context.Context, topic string, t *topicLock) (unlock func(), err error) {
 	select {
 	case t.turn <- struct{}{}:
 		return func() {
@@ -47,14 +51,12 @@ func (l *topicLocks) Lock(ctx context.Context, topic string) (unlock func(), err
 // two looks, and not one each behind the other.
 func (l *topicLocks) share(ctx context.Context, topic string, look func() (store.Topic, error)) (store.Topic, error) {
 	t := l.join(topic)
-	defer l.leave(topic, t)
 	asked := t.looks.Load()
-	select {
-	case t.turn <- struct{}{}:
-	case <-ctx.Done():
-		return store.Topic{}, ctx.Err()
+	unlock, err := l.enter(ctx, topic, t)
+	if err != nil {
+		return store.Topic{}, err
 	}
-	defer func() { <-t.turn }()
+	defer unlock()
 	if t.last.look > asked {
 		return t.last.topic, nil
 	}
