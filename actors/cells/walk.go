@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/audience/access"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 const (
@@ -268,7 +269,7 @@ func (w *walker) goThrough(ctx context.Context, now store.Millis, c *store.Commi
 		if pace.Batch <= 0 {
 			break // the rest is for the next step
 		}
-		tickets := w.walk.Take(read[i].Stretch, read[i].leaves, pace, findZone)
+		tickets := w.walk.Take(read[i].Stretch, read[i].leaves, pace, timetable.FindZone)
 		w.add(tickets, now, c)
 		pace.Batch -= len(tickets)
 	}
@@ -367,7 +368,7 @@ func (w *walker) begin(ctx context.Context, now store.Millis) (wake store.Millis
 	}
 	w.walk.Begin(a, kind, recipients)
 	for n, d := range directories {
-		w.walk.BeginShard(n, versions[n], d, findZone)
+		w.walk.BeginShard(n, versions[n], d, timetable.FindZone)
 	}
 	return now, nil
 }

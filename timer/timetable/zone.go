@@ -25,6 +25,15 @@ func zoneOf(name string) (*time.Location, error) {
 	return LoadZone(name)
 }
 
+// FindZone is LoadZone where the reason does not matter: it returns nil for what is no zone.
+func FindZone(name string) *time.Location {
+	zone, err := LoadZone(name)
+	if err != nil {
+		return nil
+	}
+	return zone
+}
+
 // LoadZone returns a zone of the IANA database by its name, UTC for an empty one. What
 // depends on the machine (Local) or says no rules (an offset) is no zone of a timetable. The
 // error is an *Error.

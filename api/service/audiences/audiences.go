@@ -24,7 +24,6 @@ type Audiences struct {
 	store   Store
 	limits  Limits
 	outside Outside
-	zones   *zones
 	turns   *turns
 }
 
@@ -74,7 +73,7 @@ func New(st Store, limits Limits, outside Outside) *Audiences {
 	if limits.PageSize == 0 {
 		limits.PageSize = maxPage
 	}
-	return &Audiences{Access: access.Access{Store: st, Random: outside.Random}, store: st, limits: limits, outside: outside.whole(), zones: newZones(), turns: newTurns()}
+	return &Audiences{Access: access.Access{Store: st, Random: outside.Random}, store: st, limits: limits, outside: outside.whole(), turns: newTurns()}
 }
 
 // ready refuses calls that cannot be carried out here.

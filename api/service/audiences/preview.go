@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/audience"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // exactUpTo is how many recipients a preview looks at one by one. Of more it takes a sample.
@@ -27,7 +28,7 @@ func (s *Audiences) Preview(ctx context.Context, o audience.Order) (audience.Pre
 	kind, _ := a.Kind(o.Kind)
 	kind.None = o.Kind == ""
 	var mu sync.Mutex // guards p
-	p := audience.NewPreviewer(o, a, kind, dirs, s.zones.find)
+	p := audience.NewPreviewer(o, a, kind, dirs, timetable.FindZone)
 	err = each(ctx, all(a), func(ctx context.Context, n int) error {
 		v, err := s.Leaves(ctx, a, n, func(d *audience.Directory) []store.CellID { return d.Sample(n, recipients <= exactUpTo) })
 		if err != nil {
