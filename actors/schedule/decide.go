@@ -228,7 +228,7 @@ func (p *step) cancelOpen() {
 	for _, r := range p.s.Open {
 		id := p.s.ID(r.Occurrence)
 		switch {
-		case p.drop(id):
+		case p.out.drop(id):
 			p.notMade(r.Occurrence)
 			continue
 		case r.Walk:

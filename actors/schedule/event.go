@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -111,4 +112,23 @@ type Make struct {
 	ID string
 	Run
 	of *Spec // that of before an edit in the same step; nil: the schedule's
+}
+
+// drop reports whether the step makes a run, which it does not do then.
+func (e *Effects) drop(id string) bool {
+	i := slices.IndexFunc(e.Make, func(m Make) bool { return m.ID == id })
+	if i < 0 {
+		return false
+	}
+	e.Make = slices.Delete(e.Make, i, i+1)
+	return true
+}
+
+// keepSpec has the runs that are decided be made by the spec of before an edit.
+func (e *Effects) keepSpec(was Spec) {
+	for i := range e.Make {
+		if m := &e.Make[i]; m.of == nil {
+			m.of = &was
+		}
+	}
 }

@@ -154,7 +154,7 @@ func (p *step) edit(e Edit) {
 	if p.s.Untracked && !e.Spec.Untracked {
 		p.s.Open = nil // nobody will say that they ended
 	}
-	p.keepSpec()
+	p.out.keepSpec(p.s.Spec)
 	p.s.Spec, p.Table = e.Spec, e.Table
 	p.s.Edits++
 	if e.Anew {
@@ -162,19 +162,6 @@ func (p *step) edit(e Edit) {
 	}
 	if p.s.Phase == Finished {
 		p.s.Phase = Active
-	}
-}
-
-// keepSpec has runs that this step has decided be made as the schedule is until now.
-func (p *step) keepSpec() {
-	if len(p.out.Make) == 0 {
-		return
-	}
-	was := p.s.Spec
-	for i := range p.out.Make {
-		if m := &p.out.Make[i]; m.of == nil {
-			m.of = &was
-		}
 	}
 }
 
@@ -296,23 +283,13 @@ func (p *step) takeBack() {
 // unmake takes the task of a run back, or does not make it after all.
 func (p *step) unmake(r Run) {
 	id := p.s.ID(r.Occurrence)
-	if p.drop(id) {
+	if p.out.drop(id) {
 		return
 	}
 	p.out.Remove = append(p.out.Remove, id)
 	if !p.s.Untracked {
 		p.s.Recalled = append(p.s.Recalled, r.At)
 	}
-}
-
-// drop reports whether this step makes a run, which it does not do then.
-func (p *step) drop(id string) bool {
-	i := slices.IndexFunc(p.out.Make, func(m Make) bool { return m.ID == id })
-	if i < 0 {
-		return false
-	}
-	p.out.Make = slices.Delete(p.out.Make, i, i+1)
-	return true
 }
 
 // before is a moment such that at is the first occurrence behind it.
