@@ -1,10 +1,12 @@
 package actors_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	outbox "github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/actors/workflow/graph"
@@ -180,6 +182,29 @@ func TestGrowthElsewhere(t *testing.T) {
 		servicetest.Idle(20 * time.Millisecond)
 		if status, steps := f.get("w"); status.State != workflow.Done || steps["a.x"].Topic != "audit" || steps["a.y"].Topic != "" {
 			t.Errorf("it is %+v of %+v", status, steps)
+		}
+	})
+}
+
+// TestParcelsThatNobodyTellsOfArrive is told by the store alone that some are there: as many each time.
+func TestParcelsThatNobodyTellsOfArrive(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		f := flowsOf(t, s.Node())
+		audit := f.openOther("audit")
+		from := place.Shards(f.topic)[0]
+		for n := range int64(3) {
+			p, err := outbox.Parcel("audit", &store.Task{ID: fmt.Sprint("t", n), Due: store.Millis(time.Now().Add(time.Hour).UnixMilli())})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, results, err := s.Node().Cells().Commit(t.Context(), from, nil, []store.Commit{{Send: []store.Parcel{p}}})
+			if err != nil || results[0].Status != store.OK {
+				t.Fatal(results, err)
+			}
+			servicetest.Idle(time.Minute)
+			if there := f.pendingIn(audit); there != n+1 {
+				t.Fatalf("%d tasks are there after parcel %d", there, n+1)
+			}
 		}
 	})
 }

@@ -14,7 +14,6 @@ type Doze struct {
 	seq   atomic.Int64 // what the shard knew of by then
 	in    atomic.Int64 // number of the last parcel of its in-box by then
 	cells atomic.Bool  // and whether it had cells
-	boxes atomic.Int64 // how many parcels its boxes had by then
 
 	server atomic.Uint64 // of the store, see store.Stamp
 }
@@ -25,8 +24,7 @@ func (d *Doze) Until() store.Millis { return store.Millis(d.until.Load()) }
 // Agrees reports whether a shard that dozes would learn nothing from what the store says of it.
 func (d *Doze) Agrees(st *store.Stats) bool {
 	return d.until.Load() != 0 && st.Seq == d.seq.Load() && st.Server == d.server.Load() &&
-		st.Running == 0 && st.In <= d.in.Load() && (st.Cells == 0 || d.cells.Load()) &&
-		(st.Parcels == 0 || st.Parcels == d.boxes.Load())
+		st.Running == 0 && st.In <= d.in.Load() && (st.Cells == 0 || d.cells.Load()) && st.Parcels == 0
 }
 
 // knownCells is what a shard knows of its cells.
@@ -36,7 +34,7 @@ type knownCells struct {
 }
 
 // set reports whether the shard was dozing, and does not any more.
-func (d *Doze) set(until store.Millis, heard *agenda.GapDetector, c knownCells, parcels int64) (woke bool) {
+func (d *Doze) set(until store.Millis, heard *agenda.GapDetector, c knownCells) (woke bool) {
 	was := d.until.Load()
 	if d.seq.Load() != heard.Known {
 		d.seq.Store(heard.Known)
@@ -49,9 +47,6 @@ func (d *Doze) set(until store.Millis, heard *agenda.GapDetector, c knownCells, 
 	}
 	if d.cells.Load() != c.cells {
 		d.cells.Store(c.cells)
-	}
-	if d.boxes.Load() != parcels {
-		d.boxes.Store(parcels)
 	}
 	if was != int64(until) {
 		d.until.Store(int64(until))

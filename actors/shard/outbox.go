@@ -27,12 +27,11 @@ type outbox struct {
 	claim   *claimer
 	courier *courier.Courier // nil: the store keeps no cells
 
-	wanted  bool  // a round is to begin
-	busy    bool  // and is in flight
-	later   bool  // an outboxAgain comes
-	after   int64 // where the next round begins
-	wait    time.Duration
-	parcels int64 // that the shard has, as the store said last, with those of the in-box
+	wanted bool  // a round is to begin
+	busy   bool  // and is in flight
+	later  bool  // an outboxAgain comes
+	after  int64 // where the next round begins
+	wait   time.Duration
 }
 
 func newOutbox(claim *claimer) outbox {
@@ -66,10 +65,9 @@ func (o *outbox) receive(message any, own bool) {
 func (o *outbox) notice(message any) {
 	switch m := message.(type) {
 	case *SeqSeen:
-		if m.Parcels > 0 && m.Parcels != o.parcels {
+		if m.Parcels > 0 {
 			o.look()
 		}
-		o.parcels = m.Parcels
 	case *EndedElsewhere:
 		if len(m.Holds) == 0 { // another node left a parcel, or changed a cell
 			o.look()

@@ -175,7 +175,7 @@ func (s *Actor) finish() {
 // reportDoze says until when ticks are of no use. Queues that were empty were not shifted
 // meanwhile.
 func (s *Actor) reportDoze() {
-	if s.doze.set(s.dozesUntil(), &s.notifier.seqs, s.cells.known(), s.outbox.parcels) {
+	if s.doze.set(s.dozesUntil(), &s.notifier.seqs, s.cells.known()) {
 		s.Follow()
 	}
 }
