@@ -29,7 +29,8 @@ type orderKeys struct {
 
 	// Gathered since it was taken.
 	Out   []store.Entry // to let out
-	Later []store.Entry // tasks that waited, and are not due yet
+	Later []store.Entry // tasks that are not due yet, and may have been taken for ready ones
+	From  store.Millis  // and others of them are due from then on; 0: there are none
 	Asks  []string      // keys to ask the store for the first tasks of
 	Watch []*orderKey   // to look at after a while
 }
@@ -67,7 +68,7 @@ func compareParked(a, b store.Entry) int {
 
 // Idle reports whether there is nothing to settle and nothing to take.
 func (o *orderKeys) Idle() bool {
-	return len(o.loose)+len(o.Out)+len(o.Later)+len(o.Asks)+len(o.Watch) == 0
+	return len(o.loose)+len(o.Out)+len(o.Later)+len(o.Asks)+len(o.Watch) == 0 && o.From == 0
 }
 
 func (o *orderKeys) at(key string) *orderKey {
@@ -313,27 +314,43 @@ func (o *orderKeys) Found(key string, first []store.Ordered, full bool, now stor
 		return
 	}
 	o.lead(l, &first[0], now, known)
+	came, kept := l.came, !l.more
 	l.more = full || l.left
-	came, behind := l.came, 0
-	for _, t := range first[1:] {
-		if t.Due > now {
-			l.more = l.left
-			break
-		}
-		behind++
+	behind := first[1:]
+	later := slices.IndexFunc(behind, func(t store.Ordered) bool { return t.Due > now })
+	if later >= 0 {
+		behind, l.more = behind[:later], l.left
+	}
+	for _, t := range behind {
 		if !t.Held && !known(t.ID) {
 			o.park(l, t.Entry)
 		}
 	}
 	switch {
-	case l.due == 0 || behind > 0 || l.more:
+	case l.due == 0 || len(behind) > 0 || l.more:
+		o.look(l)
 	case came:
 		o.ask(l) // of what came nothing is known
+		o.look(l)
 	default:
 		o.clear(l) // the head comes by itself, and what waited is gone
-		return
 	}
-	o.look(l)
+	if later >= 0 {
+		o.moved(first[1+later:], full && !kept)
+	}
+}
+
+// moved records tasks of a key that are not due yet: a page that was read before they were moved may have
+// had them wait, or be left to the store. more says that the store may have others of these.
+func (o *orderKeys) moved(later []store.Ordered, more bool) {
+	for _, t := range later {
+		if o.Waiting[t.ID] == nil {
+			o.Later = append(o.Later, t.Entry)
+		}
+	}
+	if last := later[len(later)-1].Due; more && (o.From == 0 || last < o.From) {
+		o.From = last
+	}
 }
 
 // clear forgets a key and what waits there.

@@ -118,13 +118,16 @@ func (s *orderScene) describe() string {
 		for _, e := range s.Later {
 			fmt.Fprintf(&b, "%s is later\n", e.ID)
 		}
+		if s.From != 0 {
+			fmt.Fprintf(&b, "others are due from %d on\n", s.From)
+		}
 		for _, key := range s.Asks {
 			fmt.Fprintf(&b, "asks for %s\n", key)
 		}
 		for _, l := range s.Watch {
 			fmt.Fprintf(&b, "%s is looked at after %d ms\n", l.Key, l.LookAt(s.now)-s.now)
 		}
-		s.orderKeys.Out, s.Later, s.Asks, s.Watch = nil, nil, nil, nil
+		s.orderKeys.Out, s.Later, s.From, s.Asks, s.Watch = nil, nil, 0, nil, nil
 	}
 	var keys []string
 	for key := range s.ByKey {

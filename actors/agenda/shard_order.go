@@ -63,12 +63,15 @@ func (s *Shard) settleOrders(now store.Millis) {
 	o := &s.orders
 	for !o.Idle() {
 		o.Settle()
-		out, later, asks, watch := o.Out, o.Later, o.Asks, o.Watch
-		o.Out, o.Later, o.Asks, o.Watch = nil, nil, nil, nil
+		out, later, from, asks, watch := o.Out, o.Later, o.From, o.Asks, o.Watch
+		o.Out, o.Later, o.From, o.Asks, o.Watch = nil, nil, 0, nil, nil
 		for _, e := range out {
 			s.letOut(e)
 		}
-		s.Pending(now, later...)
+		s.WerePending(now, later...)
+		if from != 0 {
+			s.Lower(from)
+		}
 		for _, l := range watch {
 			s.wheel.LookAt(l.Key, l.LookAt(now))
 		}
