@@ -109,8 +109,7 @@ func (t *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 	case *ddqv1.NackRequest:
 		call = t.nacked(r.GetNack())
 	case *ddqv1.CheckpointRequest:
-		call = t.event(ledger.Checkpoint, r.GetCheckpoint().GetTaskId(), r.GetCheckpoint().GetHoldToken())
-		call.Name = r.GetCheckpoint().GetName()
+		call = t.checkpoint(r.GetCheckpoint())
 	default:
 		return t.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	}
@@ -142,6 +141,12 @@ func (t *Conn) nacked(n *ddqv1.Nack) ledger.Event {
 	}
 	e := t.event(op, n.GetTaskId(), n.GetHoldToken())
 	e.DelayMS, e.Final = n.GetDelayMs(), n.GetPermanent()
+	return e
+}
+
+func (t *Conn) checkpoint(c *ddqv1.Checkpoint) ledger.Event {
+	e := t.event(ledger.Checkpoint, c.GetTaskId(), c.GetHoldToken())
+	e.Name = c.GetName()
 	return e
 }
 
@@ -185,6 +190,9 @@ func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 	}
 	for _, x := range r.GetExtends() {
 		calls = append(calls, s.event(ledger.Extend, x.GetTaskId(), x.GetHoldToken()))
+	}
+	for _, c := range r.GetCheckpoints() {
+		calls = append(calls, s.checkpoint(c))
 	}
 	if len(calls) == 0 {
 		return
@@ -243,11 +251,11 @@ func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
 	s.own.Unlock()
 	named := map[string]*ddqv1.SettleResult{}
 	for _, r := range a.GetResults() {
-		named[s.name(r.GetTaskId(), "")+hex.EncodeToString(r.GetHoldToken())] = r
+		named[s.name(r.GetTaskId(), "")+hex.EncodeToString(r.GetHoldToken())+r.GetName()] = r
 	}
 	for i, call := range calls {
 		e := answerTo(call)
-		if r := named[call.Task+call.Token]; r != nil {
+		if r := named[call.Task+call.Token+call.Name]; r != nil {
 			e.HoldMS = r.GetHoldMs()
 			switch failure := r.GetError(); {
 			case failure != nil && refuses(failure.GetReason()):
