@@ -121,9 +121,13 @@ func (s *story) conflict() string {
 	return s.enqueues[0].Conflict
 }
 
-// keyLives is how many tasks a key may have had, more than one of them as 2.
+// keyLives is how many tasks a key may have had, more than one of them as 2. What was replaced may be of
+// an enqueue whose repeat was told that the task is there already.
 func (s *story) keyLives() (n int) {
 	for _, o := range s.enqueues {
+		if o.did() && o.answer.Reason == replaced {
+			return 2
+		}
 		if o.result == ledger.OK || o.result == ledger.Unknown {
 			n = min(2, n+1)
 		}

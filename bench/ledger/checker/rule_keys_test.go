@@ -75,6 +75,12 @@ func TestCheckerFindsWrongKeys(t *testing.T) {
 			p.claim(ledger.Replace, "second", "x", ledger.OK, "replaced")
 			p.run(100, "x", "first")
 		}, verdict.Lost},
+		{"one that the repeat of another was told of", func(p *tape) {
+			p.claim(ledger.Replace, "first", "x", ledger.Already, "returned")
+			p.claim(ledger.Replace, "second", "x", ledger.OK, "replaced")
+			p.at(100).put(ledger.Event{Kind: ledger.Delivered, Attempt: 1, Token: "x", ID: "x", HoldMS: 1000, Sum: "second", Version: 2})
+			p.settle(ledger.Ack, "x", ledger.OK)
+		}, ""},
 		{"one beside another", func(p *tape) {
 			p.claim(ledger.Replace, "first", "x", ledger.OK, "")
 			p.run(100, "x", "first")

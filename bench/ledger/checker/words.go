@@ -8,6 +8,9 @@ const (
 	dropped   = "deleted" // nobody held it
 )
 
+// What an enqueue says that took the place of another one of its key.
+const replaced = "replaced"
+
 // The reason of a cancel that was refused.
 const notRunning = "TASK_NOT_RUNNING"
 
