@@ -74,7 +74,7 @@ func commitSize(c *store.Commit) int {
 func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, error) {
 	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
 	if err == nil {
-		err = l.findFormer(ctx, found)
+		err = l.findElsewhere(ctx, found)
 	}
 	if err != nil {
 		return nil, err
@@ -87,11 +87,12 @@ func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, e
 	return lost, nil
 }
 
-// findFormer looks for tasks that are not here in shards of before a reshard, where they may have begun.
-func (l *look) findFormer(ctx context.Context, found []store.Snapshot) error {
+// findElsewhere looks for tasks that are not here in the other shards of the topic: in one of before a
+// reshard they may have begun, and to one of behind it a dead letter moves when it is requeued.
+func (l *look) findElsewhere(ctx context.Context, found []store.Snapshot) error {
 	for i := range found {
 		for _, s := range place.Candidates(l.Topic, found[i].ID) {
-			if s.N >= l.ID.N || found[i].State != store.StateUnknown {
+			if s == l.ID || found[i].State != store.StateUnknown {
 				continue
 			}
 			_, there, err := l.Tasks.Get(ctx, s, []string{found[i].ID})

@@ -202,6 +202,54 @@ func TestARunOfBeforeAReshardIsOpenUntilItEnds(t *testing.T) {
 	})
 }
 
+// TestARunThatDiedInALaterShardHasFailed: its dead letter was requeued behind a reshard, and its end was not
+// told, when the schedule has not moved yet.
+func TestARunThatDiedInALaterShardHasFailed(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("minutely")
+		time.Sleep(time.Minute)
+		made := runs(r.mustLook())
+		r.fail(made[0])
+		r.commit(store.Commit{Take: 1})
+		_, found, err := r.db.Get(t.Context(), r.ID, made)
+		if err != nil || found[0].State != store.StateDead {
+			t.Fatalf("its run is %+v, %v", found, err)
+		}
+		there := r.ownerOf(r.reshard())
+		task := found[0].Task
+		task.Tells = ""
+		if _, added, err := r.db.Add(t.Context(), there.ID, []*store.Task{&task}); err != nil || added[0].Status != store.Added {
+			t.Fatalf("%+v, %v", added, err)
+		}
+		if _, removed, err := r.db.RemoveDead(t.Context(), r.ID, made); err != nil || removed[0] != store.OK {
+			t.Fatalf("%v, %v", removed, err)
+		}
+		there.fail(made[0])
+		time.Sleep(2 * time.Hour)
+		for range 3 {
+			r.mustLook()
+			there.mustLook()
+		}
+		if s := there.schedule("minutely"); s.Totals[schedule.Failed] != 1 || s.Totals[schedule.Removed] != 0 {
+			t.Errorf("totals %v", s.Totals)
+		}
+	})
+}
+
+// fail has a worker fail a run for good.
+func (r *lookRig) fail(id string) {
+	r.Helper()
+	hold := store.Hold{ID: id, Token: store.NewToken(), Visibility: time.Minute}
+	_, held, err := r.db.Hold(r.Context(), r.ID, r.fence, []store.Hold{hold})
+	if err != nil || held[0].Status != store.OK {
+		r.Fatalf("hold: %v, %v", held, err)
+	}
+	_, nacked, err := r.db.Nack(r.Context(), r.ID, []store.Nack{{ID: id, Token: hold.Token, Reason: store.ReasonPermanent}})
+	if err != nil || nacked[0].Status != store.OK {
+		r.Fatalf("nack: %v, %v", nacked, err)
+	}
+}
+
 func count(all []store.CellID, id store.CellID) (n int) {
 	for _, to := range all {
 		if to == id {
