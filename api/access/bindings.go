@@ -45,7 +45,7 @@ func (bs *Bindings) open(records []store.Record) auth.Bindings {
 
 func (bs *Bindings) openOne(r *store.Record) (*auth.Binding, error) {
 	b := new(auth.Binding)
-	if err := bs.registry.read(r, b); err != nil {
+	if _, err := bs.registry.read(r, b); err != nil {
 		return nil, err
 	}
 	if b.Name != r.Name {
@@ -91,7 +91,7 @@ func (bs *Bindings) Bind(ctx context.Context, by *auth.Principal, b *auth.Bindin
 	}
 	put := *b
 	put.Created, put.CreatedBy = time.Now().UTC().Truncate(time.Millisecond), by.Name
-	return &put, bs.registry.changed(ctx, bs.registry.write(ctx, kindBinding, put.Name, version, &put))
+	return &put, bs.registry.changed(ctx, bs.registry.write(ctx, store.Record{Kind: kindBinding, Name: put.Name, Version: version}, &put))
 }
 
 // Unbind ends a binding, and the sessions of those that have other grants without it.

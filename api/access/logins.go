@@ -68,7 +68,7 @@ func (ls *Logins) learn(records []store.Record) {
 	all := make(map[string]*login, len(records))
 	for i := range records {
 		r, l := &records[i], new(login)
-		if err := ls.registry.read(r, l); err != nil {
+		if _, err := ls.registry.read(r, l); err != nil {
 			ls.registry.log.Error("record of a login cannot be believed: it does not count", "err", err)
 			continue
 		}
@@ -103,7 +103,7 @@ func (ls *Logins) Begin(ctx context.Context, token string) (key auth.Secret, s *
 }
 
 func (ls *Logins) put(ctx context.Context, name string, l *login) error {
-	err := ls.registry.write(ctx, kindLogin, name, l.version, l)
+	err := ls.registry.write(ctx, store.Record{Kind: kindLogin, Name: name, Version: l.version}, l)
 	if errors.Is(err, store.ErrRegistryFull) {
 		return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_LOGINS", Message: "there are as many logins as there may be"}
 	}

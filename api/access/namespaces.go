@@ -21,7 +21,8 @@ type Namespace struct {
 	Created   time.Time `json:"created"`
 	CreatedBy string    `json:"created_by"`
 
-	version int64 // of its record
+	version int64  // of its record
+	was     []byte // what was in it; nil: there was none
 }
 
 // Quotas bound what a namespace has and does, over all nodes. 0 is no bound.
@@ -75,7 +76,8 @@ func (n *Namespaces) open(records []store.Record) []*Namespace {
 
 func (n *Namespaces) openOne(r *store.Record) (*Namespace, error) {
 	one := &Namespace{version: r.Version}
-	if err := n.registry.read(r, one); err != nil {
+	var err error
+	if one.was, err = n.registry.read(r, one); err != nil {
 		return nil, err
 	}
 	if one.Name != r.Name {
@@ -224,7 +226,7 @@ func (n *Namespaces) Configure(ctx context.Context, name string, change func(*Qu
 }
 
 func (n *Namespaces) put(ctx context.Context, one *Namespace) error {
-	return n.registry.write(ctx, kindNamespace, one.Name, one.version, one)
+	return n.registry.write(ctx, store.Record{Kind: kindNamespace, Name: one.Name, Version: one.version, Value: one.was}, one)
 }
 
 // Delete deletes a namespace, unless empty says what is in it. What other nodes make in it until they know, within

@@ -26,13 +26,13 @@ type records struct {
 
 var errSeal = errors.New("it is not sealed with a key of this fleet")
 
-// read reads a record into what it is of.
-func (r *records) read(record *store.Record, into any) error {
+// read reads a record into what it is of, and returns what is in it.
+func (r *records) read(record *store.Record, into any) (value []byte, err error) {
 	value, by := r.open(record)
 	if by < 0 {
-		return errSeal
+		return nil, errSeal
 	}
-	return json.Unmarshal(value, into)
+	return value, json.Unmarshal(value, into)
 }
 
 // open returns what is in a record, and the place of the key that it is sealed with; -1 when that is
@@ -49,16 +49,18 @@ func (r *records) open(record *store.Record) (value []byte, by int) {
 	return nil, -1
 }
 
-// write stores a record.
-func (r *records) write(ctx context.Context, kind, name string, version int64, of any) error {
-	value, err := json.Marshal(of)
+// write stores a record of something. The value of was is what was in it, opened; nil: there was none. What
+// of knows nothing of stays in it.
+func (r *records) write(ctx context.Context, was store.Record, of any) error {
+	value, err := withUnknown(was.Value, of)
 	if err != nil {
 		return err
 	}
 	if r.keys != nil {
-		value = r.keys.First().Seal(kind, name, value)
+		value = r.keys.First().Seal(was.Kind, was.Name, value)
 	}
-	_, err = r.PutRecord(ctx, store.Record{Kind: kind, Name: name, Version: version, Value: value})
+	was.Value = value
+	_, err = r.PutRecord(ctx, was)
 	return err
 }
 

@@ -77,7 +77,7 @@ func (ts *Tokens) learn(records []store.Record) {
 			next[r.Name] = known
 			continue
 		}
-		t, err := ts.open(r)
+		t, _, err := ts.open(r)
 		if err != nil {
 			ts.registry.log.Error("record of a token cannot be believed: it does not count", "token", r.Name, "err", err)
 			continue
@@ -94,16 +94,16 @@ func (ts *Tokens) learn(records []store.Record) {
 	ts.byID = next
 }
 
-// open reads a token's record.
-func (ts *Tokens) open(r *store.Record) (*auth.Token, error) {
-	t := new(auth.Token)
-	if err := ts.registry.read(r, t); err != nil {
-		return nil, err
+// open reads a token's record, and returns what is in it.
+func (ts *Tokens) open(r *store.Record) (t *auth.Token, is []byte, err error) {
+	t = new(auth.Token)
+	if is, err = ts.registry.read(r, t); err != nil {
+		return nil, nil, err
 	}
 	if t.ID != r.Name {
-		return nil, errors.New("it is that of another token")
+		return nil, nil, errors.New("it is that of another token")
 	}
-	return t, nil
+	return t, is, nil
 }
 
 // shown is whose a token is that somebody shows.
@@ -173,11 +173,11 @@ func (ts *Tokens) Create(ctx context.Context, maker *auth.Principal, n NewToken)
 			t.Expires = end
 		}
 	}
-	return ts.keep(ctx, maker, t, now)
+	return ts.keep(ctx, maker, t, nil, now)
 }
 
-// keep checks a token, gives it a secret and stores it.
-func (ts *Tokens) keep(ctx context.Context, maker *auth.Principal, t *auth.Token, now time.Time) (*auth.Token, auth.Secret, error) {
+// keep checks a token, gives it a secret and stores it. It is one anew of what is in a record; nil: of none.
+func (ts *Tokens) keep(ctx context.Context, maker *auth.Principal, t *auth.Token, of []byte, now time.Time) (*auth.Token, auth.Secret, error) {
 	if err := t.Check(now); err != nil {
 		return nil, auth.Secret{}, badGrant(err)
 	}
@@ -186,15 +186,16 @@ func (ts *Tokens) keep(ctx context.Context, maker *auth.Principal, t *auth.Token
 	}
 	id, secret, hash := auth.NewToken()
 	t.ID, t.Hash = id, hash
-	if err := ts.put(ctx, t, 0); err != nil {
+	if err := ts.put(ctx, t, store.Record{Value: of}); err != nil {
 		return nil, auth.Secret{}, err
 	}
 	return t, secret, nil
 }
 
-// put stores a token and makes it count here.
-func (ts *Tokens) put(ctx context.Context, t *auth.Token, version int64) error {
-	return ts.registry.changed(ctx, ts.registry.write(ctx, kindToken, t.ID, version, t))
+// put stores a token and makes it count here. was has the version of its record, and what is in it.
+func (ts *Tokens) put(ctx context.Context, t *auth.Token, was store.Record) error {
+	was.Kind, was.Name = kindToken, t.ID
+	return ts.registry.changed(ctx, ts.registry.write(ctx, was, t))
 }
 
 // List returns the tokens that a principal could have made, the oldest first.
@@ -205,7 +206,7 @@ func (ts *Tokens) List(ctx context.Context, by *auth.Principal) ([]*auth.Token, 
 	}
 	var all []*auth.Token
 	for i := range records {
-		if t, err := ts.open(&records[i]); err == nil && by.Grants.Cover(t.Grants) {
+		if t, _, err := ts.open(&records[i]); err == nil && by.Grants.Cover(t.Grants) {
 			all = append(all, t)
 		}
 	}
@@ -214,26 +215,27 @@ func (ts *Tokens) List(ctx context.Context, by *auth.Principal) ([]*auth.Token, 
 }
 
 // find returns a token that a principal may change: one that it could have made, or its own.
-// Others are not there.
-func (ts *Tokens) find(ctx context.Context, by *auth.Principal, id string) (*auth.Token, int64, error) {
+// Others are not there. The record has what is in it, opened.
+func (ts *Tokens) find(ctx context.Context, by *auth.Principal, id string) (*auth.Token, store.Record, error) {
 	records, _, err := ts.registry.Records(ctx, kindToken)
 	if err != nil {
-		return nil, 0, problem.AsError(err)
+		return nil, store.Record{}, problem.AsError(err)
 	}
 	i := slices.IndexFunc(records, func(r store.Record) bool { return r.Name == id })
 	if i < 0 {
-		return nil, 0, noToken()
+		return nil, store.Record{}, noToken()
 	}
-	t, err := ts.open(&records[i])
+	t, is, err := ts.open(&records[i])
 	if err != nil || by.ID != t.ID && !by.Grants.Cover(t.Grants) {
-		return nil, 0, noToken()
+		return nil, store.Record{}, noToken()
 	}
-	return t, records[i].Version, nil
+	records[i].Value = is
+	return t, records[i], nil
 }
 
 // Rotate makes a token that takes the place of another one, which ends after the overlap.
 func (ts *Tokens) Rotate(ctx context.Context, by *auth.Principal, id string, overlap time.Duration) (*auth.Token, auth.Secret, error) {
-	old, version, err := ts.find(ctx, by, id)
+	old, record, err := ts.find(ctx, by, id)
 	if err != nil {
 		return nil, auth.Secret{}, err
 	}
@@ -252,7 +254,7 @@ func (ts *Tokens) Rotate(ctx context.Context, by *auth.Principal, id string, ove
 			next.Expires = end
 		}
 	}
-	made, secret, err := ts.keep(ctx, by, &next, now)
+	made, secret, err := ts.keep(ctx, by, &next, record.Value, now)
 	if err != nil {
 		return nil, auth.Secret{}, err
 	}
@@ -260,14 +262,14 @@ func (ts *Tokens) Rotate(ctx context.Context, by *auth.Principal, id string, ove
 		old.Expires = end
 	}
 	old.Successor = made.ID
-	return made, secret, ts.put(ctx, old, version)
+	return made, secret, ts.put(ctx, old, record)
 }
 
 // Revoke ends a token.
 func (ts *Tokens) Revoke(ctx context.Context, by *auth.Principal, id string) error {
-	_, version, err := ts.find(ctx, by, id)
+	_, record, err := ts.find(ctx, by, id)
 	if err != nil {
 		return err
 	}
-	return ts.registry.changed(ctx, ts.registry.DeleteRecord(ctx, kindToken, id, version))
+	return ts.registry.changed(ctx, ts.registry.DeleteRecord(ctx, kindToken, id, record.Version))
 }
