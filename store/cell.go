@@ -16,6 +16,7 @@ const (
 	CellAsk      = 'k' // no cell: a parcel asks the task of that id to end
 	CellBegin    = 'b' // no cell: a parcel begins the workflow of that id, which is a child
 	CellOrder    = 'o' // no cell: a parcel asks something of that child
+	CellClaim    = 'n' // a schedule that is being put, and names what may be deleted meanwhile
 )
 
 // MaxCellKey is how long the key of a cell may be.

@@ -33,8 +33,9 @@ type Audience struct {
 	Generation int64
 	Replacing  bool
 
-	Ended bool // it is being deleted
-	Gone  bool // it is deleted. The record stays, so that its versions go on rising
+	Leaving bool // it is looked for who has it, and ended if nobody does
+	Ended   bool // it is being deleted
+	Gone    bool // it is deleted. The record stays, so that its versions go on rising
 }
 
 // NamedKind is what tasks can be about. Its number is its position.
@@ -64,7 +65,7 @@ func (a *Audience) Kind(name string) (Kind, bool) {
 func (a *Audience) Commit() store.Commit {
 	r := cell.Audience{
 		Life: a.Life, Shards: int32(a.Shards), FallbackZone: a.FallbackZone, CreatedMs: int64(a.Created),
-		Generation: a.Generation, Replacing: a.Replacing, Ended: a.Ended, Gone: a.Gone,
+		Generation: a.Generation, Replacing: a.Replacing, Leaving: a.Leaving, Ended: a.Ended, Gone: a.Gone,
 	}
 	for _, k := range a.Kinds {
 		r.Kinds = append(r.Kinds, &cell.Kind{Name: k.Name, Off: k.Off})
@@ -88,7 +89,7 @@ func DecodeAudience(c store.Cell) (*Audience, error) {
 	a := &Audience{
 		Name: c.ID.Key(), Version: c.Version,
 		Life: r.Life, Shards: int(r.Shards), FallbackZone: r.FallbackZone, Created: store.Millis(r.CreatedMs),
-		Generation: r.Generation, Replacing: r.Replacing, Ended: r.Ended, Gone: r.Gone,
+		Generation: r.Generation, Replacing: r.Replacing, Leaving: r.Leaving, Ended: r.Ended, Gone: r.Gone,
 	}
 	for _, k := range r.Kinds {
 		a.Kinds = append(a.Kinds, NamedKind{Name: k.Name, Off: k.Off})

@@ -10,8 +10,8 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// tidy deletes the tallies of a shard that has nothing else, once those that they are of are
-// gone, or have nothing left of what they count. A shard without cells and tasks is retired.
+// tidy deletes the claims of a shard that has no schedules left, and the tallies of one that has nothing else, once
+// those that they are of are gone, or have nothing left of what they count. A shard without cells and tasks is retired.
 func (l mover) tidy(ctx context.Context) error {
 	if l.out.Progress.Heard > l.out.Progress.Taken || l.out.Again {
 		return nil
@@ -20,7 +20,14 @@ func (l mover) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	claims, _, err := l.Store.CellPage(ctx, l.ID, store.CellClaim, "", batch)
+	if err != nil {
+		return err
+	}
 	var commits []store.Commit
+	for _, c := range claims {
+		commits = append(commits, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: c.ID}, If: c.Version}}})
+	}
 	for _, c := range cells {
 		source, of := strings.CutPrefix(string(c.ID), tallyPrefix)
 		n, err := strconv.Atoi(source)

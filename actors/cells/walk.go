@@ -353,6 +353,9 @@ func (w *walker) begin(ctx context.Context, now store.Millis) (wake store.Millis
 			return c, nil
 		})
 	})
+	if err == nil { // whoever deletes it may have looked for runs before
+		_, err = w.access.Stay(ctx, a.Name)
+	}
 	switch {
 	case errors.Is(err, errFullOfRuns), errors.Is(err, access.ErrContended), errors.Is(err, access.ErrGone):
 		return now.Add(walkRetry), nil

@@ -386,3 +386,26 @@ func (r *lookRig) claim(node string) {
 	}
 	r.fence = fence
 }
+
+// TestARunThatBeginsHasItsAudienceStay: one who deletes it may have looked for runs just before.
+func TestARunThatBeginsHasItsAudienceStay(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		w := walkRun{recipients: 10, shards: 2, window: time.Minute, grain: time.Second}
+		w.fill(r)
+		w.order(r)
+		by := access.Access{Store: audienceStore{r.db, r.db}}
+		version, err := by.Leave(t.Context(), "users")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			r.mustLook()
+		}
+		if d, err := by.Directory(t.Context(), &audience.Audience{Name: "users", Shards: 2, Life: 7}, 0); err != nil || len(d.Runs) != 1 {
+			t.Fatalf("the run has not begun: %+v, %v", d, err)
+		}
+		if ended, err := by.End(t.Context(), "users", version); ended || err != nil {
+			t.Errorf("its audience ends: %t, %v", ended, err)
+		}
+	})
+}

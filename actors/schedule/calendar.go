@@ -70,6 +70,18 @@ func CalendarCell(name string, c *timetable.Calendar) (store.Cell, error) {
 	return store.Cell{ID: CalendarID(name), List: CalendarList, Body: body}, err
 }
 
+// MarkCalendar returns the cell of a calendar with the mark that it may be deleted, or without it, and whether
+// it is another one than before. The error wraps ErrCorrupt.
+func MarkCalendar(c store.Cell, leaving bool) (marked store.Cell, changed bool, err error) {
+	var b cell.Calendar
+	if err := b.UnmarshalVT(c.Body); err != nil {
+		return c, false, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	changed, b.Leaving = b.Leaving != leaving, leaving
+	c.Body, err = b.MarshalVT()
+	return c, changed, err
+}
+
 // CalendarIn reads the cell of a calendar. The error wraps ErrCorrupt.
 func CalendarIn(c *store.Cell) (*timetable.Calendar, error) {
 	var b cell.Calendar

@@ -35,6 +35,11 @@ func Listed(name string) store.Wake {
 // FromCell reads the cell of a schedule.
 func FromCell(c store.Cell) (*Schedule, error) { return Decode(c.ID.Key(), c.Body) }
 
+// ClaimID names a claim of one who puts a schedule; no two are the same.
+func ClaimID(name, token string) store.CellID {
+	return store.CellID([]byte{store.CellClaim}) + store.CellID(name+"/"+token)
+}
+
 // Commit returns what a step comes to in the store: of s, which it returned, and its
 // effects. The cell must have the version that the step was of, 0 for a new one. Tasks are
 // made of the template for a topic, at a moment.

@@ -226,6 +226,38 @@ func (s Access) Edit(ctx context.Context, name string, change func(*audience.Aud
 	return a, err
 }
 
+// Stay has an audience stay that may be about to be deleted: the look for who has it is made anew. ErrGone says
+// that it is too late.
+func (s Access) Stay(ctx context.Context, name string) (*audience.Audience, error) {
+	return s.Edit(ctx, name, func(a *audience.Audience) (was bool) {
+		was, a.Leaving = a.Leaving, false
+		return was
+	})
+}
+
+// Leave marks an audience that may be deleted, and returns the version that it then has.
+func (s Access) Leave(ctx context.Context, name string) (version int64, err error) {
+	_, err = s.Edit(ctx, name, func(a *audience.Audience) bool {
+		version = a.Version + 1
+		if a.Leaving {
+			version = a.Version
+		}
+		a.Leaving = true
+		return version != a.Version
+	})
+	return version, err
+}
+
+// End ends an audience that is as it was when it was marked, and reports false for one that is not.
+func (s Access) End(ctx context.Context, name string, version int64) (ended bool, err error) {
+	_, err = s.Edit(ctx, name, func(a *audience.Audience) bool {
+		ended = a.Version == version
+		a.Ended = ended
+		return ended
+	})
+	return ended, err
+}
+
 // repeat calls do until it is done, and waits a little longer each time.
 func (s Access) repeat(ctx context.Context, do func() (done bool, err error)) error {
 	random := s.Random

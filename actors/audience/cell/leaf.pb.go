@@ -459,16 +459,18 @@ func (x *Preferences) GetOff() uint64 {
 // Audience is what an audience is called and how it is kept; its recipients lie in shards of
 // its own.
 type Audience struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Life          uint64                 `protobuf:"fixed64,1,opt,name=life,proto3" json:"life,omitempty"`
-	Shards        int32                  `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
-	FallbackZone  string                 `protobuf:"bytes,3,opt,name=fallback_zone,json=fallbackZone,proto3" json:"fallback_zone,omitempty"`
-	Kinds         []*Kind                `protobuf:"bytes,4,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	Generation    int64                  `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
-	Replacing     bool                   `protobuf:"varint,6,opt,name=replacing,proto3" json:"replacing,omitempty"`
-	CreatedMs     int64                  `protobuf:"varint,7,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`
-	Ended         bool                   `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
-	Gone          bool                   `protobuf:"varint,9,opt,name=gone,proto3" json:"gone,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Life         uint64                 `protobuf:"fixed64,1,opt,name=life,proto3" json:"life,omitempty"`
+	Shards       int32                  `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	FallbackZone string                 `protobuf:"bytes,3,opt,name=fallback_zone,json=fallbackZone,proto3" json:"fallback_zone,omitempty"`
+	Kinds        []*Kind                `protobuf:"bytes,4,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	Generation   int64                  `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
+	Replacing    bool                   `protobuf:"varint,6,opt,name=replacing,proto3" json:"replacing,omitempty"`
+	CreatedMs    int64                  `protobuf:"varint,7,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`
+	Ended        bool                   `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
+	Gone         bool                   `protobuf:"varint,9,opt,name=gone,proto3" json:"gone,omitempty"`
+	// It is looked for who has it, to delete it if nobody does.
+	Leaving       bool `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -562,6 +564,13 @@ func (x *Audience) GetEnded() bool {
 func (x *Audience) GetGone() bool {
 	if x != nil {
 		return x.Gone
+	}
+	return false
+}
+
+func (x *Audience) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
 	}
 	return false
 }
@@ -1277,7 +1286,7 @@ const file_leaf_proto_rawDesc = "" +
 	"quiet_from\x18\x02 \x01(\rR\tquietFrom\x12\x19\n" +
 	"\bquiet_to\x18\x03 \x01(\rR\aquietTo\x12\x0e\n" +
 	"\x02on\x18\x04 \x01(\x04R\x02on\x12\x10\n" +
-	"\x03off\x18\x05 \x01(\x04R\x03off\"\x8c\x02\n" +
+	"\x03off\x18\x05 \x01(\x04R\x03off\"\xa6\x02\n" +
 	"\bAudience\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x06R\x04life\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x12#\n" +
@@ -1290,7 +1299,9 @@ const file_leaf_proto_rawDesc = "" +
 	"\n" +
 	"created_ms\x18\a \x01(\x03R\tcreatedMs\x12\x14\n" +
 	"\x05ended\x18\b \x01(\bR\x05ended\x12\x12\n" +
-	"\x04gone\x18\t \x01(\bR\x04gone\",\n" +
+	"\x04gone\x18\t \x01(\bR\x04gone\x12\x18\n" +
+	"\aleaving\x18\n" +
+	" \x01(\bR\aleaving\",\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03off\x18\x02 \x01(\bR\x03off\"\xcc\x02\n" +

@@ -514,6 +514,16 @@ func (m *Audience) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Leaving {
+		i--
+		if m.Leaving {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x50
+	}
 	if m.Gone {
 		i--
 		if m.Gone {
@@ -1443,6 +1453,9 @@ func (m *Audience) SizeVT() (n int) {
 		n += 2
 	}
 	if m.Gone {
+		n += 2
+	}
+	if m.Leaving {
 		n += 2
 	}
 	n += len(m.unknownFields)
@@ -3283,6 +3296,26 @@ func (m *Audience) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Gone = bool(v != 0)
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Leaving", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Leaving = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -720,12 +720,14 @@ func (x *Label) GetValue() string {
 // Calendar is the body of a calendar's cell. Days are numbers such as 20301225, and 1225 of
 // each year; spans are wall times in milliseconds.
 type Calendar struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Days          []int32                `protobuf:"varint,1,rep,packed,name=days,proto3" json:"days,omitempty"`
-	Yearly        []int32                `protobuf:"varint,2,rep,packed,name=yearly,proto3" json:"yearly,omitempty"`
-	Weekdays      []int32                `protobuf:"varint,3,rep,packed,name=weekdays,proto3" json:"weekdays,omitempty"`
-	SpanFrom      []int64                `protobuf:"varint,4,rep,packed,name=span_from,json=spanFrom,proto3" json:"span_from,omitempty"`
-	SpanTo        []int64                `protobuf:"varint,5,rep,packed,name=span_to,json=spanTo,proto3" json:"span_to,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Days     []int32                `protobuf:"varint,1,rep,packed,name=days,proto3" json:"days,omitempty"`
+	Yearly   []int32                `protobuf:"varint,2,rep,packed,name=yearly,proto3" json:"yearly,omitempty"`
+	Weekdays []int32                `protobuf:"varint,3,rep,packed,name=weekdays,proto3" json:"weekdays,omitempty"`
+	SpanFrom []int64                `protobuf:"varint,4,rep,packed,name=span_from,json=spanFrom,proto3" json:"span_from,omitempty"`
+	SpanTo   []int64                `protobuf:"varint,5,rep,packed,name=span_to,json=spanTo,proto3" json:"span_to,omitempty"`
+	// It is looked for who names it, to delete it if nobody does.
+	Leaving       bool `protobuf:"varint,6,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -793,6 +795,13 @@ func (x *Calendar) GetSpanTo() []int64 {
 		return x.SpanTo
 	}
 	return nil
+}
+
+func (x *Calendar) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
 }
 
 type Occurrences struct {
@@ -1329,13 +1338,14 @@ const file_cell_proto_rawDesc = "" +
 	"\bslack_ms\x18\x04 \x01(\x03R\aslackMs\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x88\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xa2\x01\n" +
 	"\bCalendar\x12\x12\n" +
 	"\x04days\x18\x01 \x03(\x05R\x04days\x12\x16\n" +
 	"\x06yearly\x18\x02 \x03(\x05R\x06yearly\x12\x1a\n" +
 	"\bweekdays\x18\x03 \x03(\x05R\bweekdays\x12\x1b\n" +
 	"\tspan_from\x18\x04 \x03(\x03R\bspanFrom\x12\x17\n" +
-	"\aspan_to\x18\x05 \x03(\x03R\x06spanTo\"Q\n" +
+	"\aspan_to\x18\x05 \x03(\x03R\x06spanTo\x12\x18\n" +
+	"\aleaving\x18\x06 \x01(\bR\aleaving\"Q\n" +
 	"\vOccurrences\x12\x0e\n" +
 	"\x02at\x18\x01 \x03(\x12R\x02at\x12\x18\n" +
 	"\aorigins\x18\x02 \x03(\rR\aorigins\x12\x18\n" +

@@ -102,14 +102,18 @@ func (spec *Spec) agrees(a *audience.Audience) error {
 	return nil
 }
 
-// CheckTarget returns what is wrong with an audience, and a kind of it, that a schedule names.
+// CheckTarget returns what is wrong with an audience, and a kind of it, that a schedule names. One that may
+// be about to be deleted stays.
 func (s *Audiences) CheckTarget(ctx context.Context, name, kind string) error {
 	if err := checkName("audience.name", name); err != nil {
 		return err
 	}
-	a, err := s.find(ctx, name)
+	if err := s.ready(); err != nil {
+		return err
+	}
+	a, err := s.Stay(ctx, name)
 	if err != nil {
-		return inAudience(err)
+		return inAudience(asProblem(name, err))
 	}
 	if _, there := a.Kind(kind); kind != "" && !there {
 		return noKind("audience.kind", kind)
@@ -260,27 +264,61 @@ func (s *Audiences) Delete(ctx context.Context, name string, now store.Millis) e
 	return problem.AsError(err)
 }
 
-// end notes that an audience is being deleted: from then on nothing is put into it.
+// end notes that an audience is being deleted: from then on nothing is put into it. Nobody has it then, and
+// nobody is about to:
+//
+//   - It is marked first, then it is looked for who has it, and it ends only as it was marked.
+//   - A schedule is claimed first, then the mark is taken away, and it is put only while its claim is there.
+//     The look takes claims away, see schedules.Users.
+//   - A run is noted in the audience first, and then the mark is taken away.
+//
+// So one that is not found by the look comes behind it, finds the mark and takes it away, or finds that the
+// audience has ended. A mark that a crash leaves behind is taken away by the next one, and does no other harm.
 func (s *Audiences) end(ctx context.Context, a *audience.Audience, now store.Millis) (*audience.Audience, error) {
 	if a.Ended {
 		return a, nil
 	}
-	open, err := s.forgetLost(ctx, a, now)
-	if err != nil {
+	if err := s.unused(ctx, a, now); err != nil { // without a mark
 		return nil, err
 	}
+	for range deleteTries {
+		version, err := s.Leave(ctx, a.Name)
+		if err != nil {
+			return nil, asProblem(a.Name, err)
+		}
+		if err := s.unused(ctx, a, now); err != nil {
+			_, _ = s.Stay(ctx, a.Name) // a mark that is left behind does no harm
+			return nil, err
+		}
+		ended, err := s.End(ctx, a.Name, version)
+		if err != nil {
+			return nil, asProblem(a.Name, err)
+		}
+		if ended {
+			a, err := s.Record(ctx, a.Name)
+			return a, problem.AsError(err)
+		}
+	}
+	return nil, contended()
+}
+
+// deleteTries is how often others may change an audience while it is looked for who has it.
+const deleteTries = 10
+
+// unused refuses an audience that has open runs or a schedule.
+func (s *Audiences) unused(ctx context.Context, a *audience.Audience, now store.Millis) error {
+	open, err := s.forgetLost(ctx, a, now)
+	if err != nil {
+		return err
+	}
 	if open > 0 {
-		return nil, audienceInUse(a.Name, fmt.Sprintf("%d open runs", open))
+		return audienceInUse(a.Name, fmt.Sprintf("%d open runs", open))
 	}
 	switch by, err := s.outside.Used(ctx, a.Name); {
 	case err != nil:
-		return nil, problem.AsError(err)
+		return problem.AsError(err)
 	case by != "":
-		return nil, audienceInUse(a.Name, "schedule "+by)
+		return audienceInUse(a.Name, "schedule "+by)
 	}
-	if _, err = s.Edit(ctx, a.Name, func(a *audience.Audience) bool { a.Ended = true; return true }); err != nil {
-		return nil, asProblem(a.Name, err)
-	}
-	ended, err := s.Record(ctx, a.Name)
-	return ended, problem.AsError(err)
+	return nil
 }

@@ -15,38 +15,58 @@ type calendarCells struct {
 	cells store.Cells // nil: the store keeps none
 }
 
-// namedBy returns the calendars that a schedule names. One that is not there is refused.
-func (s *calendarCells) namedBy(ctx context.Context, n *Definition) ([]store.Cell, *problem.Error) {
-	var all []store.Cell
-	for _, name := range n.Calendars {
+// there refuses calendars that are not there.
+func (s *calendarCells) there(ctx context.Context, names []string) *problem.Error {
+	for _, name := range names {
 		cell, err := s.read(ctx, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if cell.Version == 0 {
-			return nil, noCalendar("timetable.calendars", name)
-		}
-		all = append(all, cell)
-	}
-	return all, nil
-}
-
-// keep puts the calendars of a schedule back that were deleted while it was put: the one
-// who deletes looks for schedules before and after, and may still have come too early to see it.
-func (s *calendarCells) keep(ctx context.Context, named []store.Cell) *problem.Error {
-	for i := range named {
-		cell, err := s.read(ctx, named[i].ID.Key())
-		if err != nil {
-			return err.Behind(true)
-		}
-		if cell.Version != 0 {
-			continue
-		}
-		if _, _, err := s.commit(ctx, store.Put{Cell: named[i]}); err != nil {
-			return err.Behind(true)
+			return noCalendar("timetable.calendars", name)
 		}
 	}
 	return nil
+}
+
+// stay has calendars stay that may be about to be deleted. One that is not there is refused.
+func (s *calendarCells) stay(ctx context.Context, names []string) *problem.Error {
+	for _, name := range names {
+		if err := s.stayOne(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *calendarCells) stayOne(ctx context.Context, name string) *problem.Error {
+	for range changeTries {
+		there, err := s.read(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case there.Version == 0:
+			return noCalendar("timetable.calendars", name)
+		}
+		if _, done, err := s.mark(ctx, there, false); done || err != nil {
+			return err
+		}
+	}
+	return errBusy(name)
+}
+
+// mark marks a calendar that may be deleted, or takes that away, and returns the version that it then has. It
+// reports false when the calendar is another one by now.
+func (s *calendarCells) mark(ctx context.Context, there store.Cell, leaving bool) (version int64, done bool, _ *problem.Error) {
+	marked, changed, err := schedule.MarkCalendar(there, leaving)
+	switch {
+	case err != nil:
+		return 0, false, problem.Bug(err)
+	case !changed:
+		return there.Version, true, nil
+	}
+	done, _, e := s.commit(ctx, store.Put{Cell: marked, If: there.Version})
+	return there.Version + 1, done, e
 }
 
 // commit reports whether it was made; it was not when the calendar is another one by now.

@@ -143,8 +143,7 @@ func (s *Calendars) List(ctx context.Context, size int, token string) (all []Cal
 	return all, next, nil
 }
 
-// Delete deletes a calendar that no schedule names. It looks through all schedules, and once more
-// when it is deleted: a schedule that was put meanwhile gets it back.
+// Delete deletes a calendar that no schedule names, and none is about to: see claim.
 func (s *Calendars) Delete(ctx context.Context, name string) error {
 	if err := s.schedules.ready(); err != nil {
 		return err
@@ -152,27 +151,43 @@ func (s *Calendars) Delete(ctx context.Context, name string) error {
 	if err := checkName("name", name); err != nil {
 		return err
 	}
-	there, e := s.read(ctx, name)
-	if e != nil {
-		return e
+	unsure := false
+	for range changeTries {
+		there, e := s.read(ctx, name)
+		switch {
+		case e != nil:
+			return e.Behind(unsure)
+		case there.Version == 0 && unsure: // by the try whose answer was lost, if by no other
+			return nil
+		case there.Version == 0:
+			return noCalendar("name", name)
+		}
+		deleted, repeated, err := s.deleteOnce(ctx, there)
+		if deleted || err != nil {
+			return problem.AsError(err)
+		}
+		unsure = unsure || repeated
 	}
-	if there.Version == 0 {
-		return noCalendar("name", name)
+	return errBusy(name).Behind(unsure)
+}
+
+// deleteOnce reports false for a calendar that others change meanwhile. One that a schedule names is
+// refused before it is marked.
+func (s *Calendars) deleteOnce(ctx context.Context, there store.Cell) (deleted, repeated bool, err error) {
+	name := there.ID.Key()
+	if err := s.unused(ctx, name); err != nil {
+		return false, false, err
+	}
+	version, marked, e := s.mark(ctx, there, true)
+	if !marked || e != nil {
+		return false, false, problem.AsError(e)
 	}
 	if err := s.unused(ctx, name); err != nil {
-		return err
+		_ = s.stayOne(ctx, name) // a mark that is left behind does no harm
+		return false, false, err
 	}
-	if _, _, err := s.commit(ctx, store.Put{Cell: store.Cell{ID: there.ID}, If: store.AnyVersion}); err != nil {
-		return err
-	}
-	used := s.unused(ctx, name)
-	if used == nil {
-		return nil
-	}
-	if _, _, err := s.commit(ctx, store.Put{Cell: there}); err != nil {
-		return err.Behind(true)
-	}
-	return used
+	deleted, repeated, e = s.commit(ctx, store.Put{Cell: store.Cell{ID: there.ID}, If: version})
+	return deleted, repeated, problem.AsError(e)
 }
 
 // unused refuses a calendar that a schedule names, of any namespace: they share the calendars.

@@ -1,9 +1,7 @@
 package schedules_test
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
@@ -11,8 +9,6 @@ import (
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/servicetest"
-	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/memstore"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
@@ -90,59 +86,5 @@ func TestACalendarInUseStays(t *testing.T) {
 		if _, err := s.Schedules.Put(t.Context(), n, nil); servicetest.ReasonOf(err) != "NO_CALENDAR" {
 			t.Errorf("a schedule that names it: %v", err)
 		}
-	})
-}
-
-// meanwhile does something right before a commit to a shard that is made without an owner.
-type meanwhile struct {
-	*memstore.Store
-	shard func(store.Shard) bool
-	do    func() // once
-}
-
-func (m *meanwhile) Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
-	if do := m.do; f == nil && do != nil && m.shard(s) {
-		m.do = nil
-		do()
-	}
-	return m.Store.Commit(ctx, s, f, commits)
-}
-
-// Between the look for who names a calendar and its deletion a schedule is put that names it, or
-// the other way round: the calendar is there for the schedule.
-func TestACalendarStaysForAScheduleThatIsPutMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st := &meanwhile{Store: memstore.New()}
-		s := servicetest.Start(t, actors.Config{}, st)
-		defer s.Node().Stop(context.WithoutCancel(t.Context()))
-		of := func(name string) schedules.Definition {
-			putCalendar(t, s, schedules.Calendar{Name: name, Calendar: timetable.Calendar{Weekdays: []time.Weekday{time.Sunday}}})
-			n := scheduled(name, cron("30 2 * * *"))
-			n.Calendars = []string{name}
-			return n
-		}
-		atCalendars := func(s store.Shard) bool { return s == schedule.CalendarShard }
-		there := func(name string) {
-			if c, err := s.Calendars.Get(t.Context(), name); err != nil || len(c.Weekdays) != 1 {
-				t.Errorf("%s: %+v, %v", name, c, err)
-			}
-		}
-
-		putFirst := of("put-first")
-		st.shard, st.do = atCalendars, func() { put(t, s, putFirst) }
-		if err := s.Calendars.Delete(t.Context(), "put-first"); servicetest.ReasonOf(err) != "CALENDAR_IN_USE" {
-			t.Errorf("delete of a calendar that a schedule names by now: %v", err)
-		}
-		there("put-first")
-
-		deletedFirst := of("deleted-first")
-		st.shard = func(s store.Shard) bool { return !atCalendars(s) }
-		st.do = func() {
-			if err := s.Calendars.Delete(t.Context(), "deleted-first"); err != nil {
-				t.Errorf("delete: %v", err)
-			}
-		}
-		put(t, s, deletedFirst)
-		there("deleted-first")
 	})
 }

@@ -91,7 +91,7 @@ func (s *Schedules) Preview(ctx context.Context, n Definition, r PreviewRange) (
 	if err := n.check(s.tasks); err != nil {
 		return Preview{}, err
 	}
-	if _, err := s.calendars.namedBy(ctx, &n); err != nil {
+	if err := s.calendars.there(ctx, n.Calendars); err != nil {
 		return Preview{}, err
 	}
 	at, err := s.meant(ctx, &n)

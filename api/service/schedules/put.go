@@ -75,8 +75,7 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, table *timetable
 	if err := n.checkTopic(ctx, s.tasks, &topic, true); err != nil {
 		return Put{}, err
 	}
-	calendars, err := s.calendars.namedBy(ctx, n)
-	if err != nil {
+	if err := s.calendars.there(ctx, n.Calendars); err != nil {
 		return Put{}, err
 	}
 	at, err := s.read(ctx, &topic, n.Name)
@@ -100,9 +99,6 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, table *timetable
 		put, err = s.create(ctx, n, &topic, table)
 	} else {
 		put, err = s.edit(ctx, n, at, table)
-	}
-	if err == nil && put.Outcome != 0 {
-		err = s.calendars.keep(ctx, calendars)
 	}
 	return put, err
 }

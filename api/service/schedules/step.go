@@ -77,11 +77,22 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		return nil, out, problem.BadField(runField(after), "BAD_SCHEDULE", "the schedule has %d bytes; at most %d are allowed", len(c.Puts[0].Body), schedule.MaxBody)
 	}
 	schedule.Nudge(&c, now)
+	done := false
+	if !out.Gone && at.namesNew(after) {
+		claimed, e := s.claim(ctx, at, after, &c)
+		defer func() {
+			if !done {
+				s.dropClaim(ctx, claimed)
+			}
+		}()
+		if e != nil {
+			return nil, out, e
+		}
+	}
 	if e = s.askFormer(ctx, at, &out); e != nil {
 		return nil, out, e
 	}
-	done, e := s.commit(ctx, at, &c)
-	if !done || e != nil {
+	if done, e = s.commit(ctx, at, &c); !done || e != nil {
 		return nil, out, e
 	}
 	next := *at

@@ -9,7 +9,8 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// Users looks through all schedules for those that have an audience, or name a calendar.
+// Users looks through all schedules for those that have an audience, or name a calendar. Claims of it are taken
+// away: see claim.
 type Users struct {
 	Cells  store.Cells
 	Topics Topics
@@ -53,6 +54,9 @@ func (u *Users) first(ctx context.Context, is func(*schedule.Schedule) bool) (*u
 func (u *Users) firstAmong(ctx context.Context, topics []store.Topic, is func(*schedule.Schedule) bool) (*user, error) {
 	for i := range topics {
 		for _, shard := range place.Shards(&topics[i]) {
+			if err := u.takeClaims(ctx, shard.For(topics[i].Life), is); err != nil {
+				return nil, err
+			}
 			found, err := u.firstIn(ctx, shard, is)
 			if err != nil {
 				return nil, err
@@ -102,6 +106,27 @@ func (u *Users) there(ctx context.Context, shard store.Shard, is func(*schedule.
 		}
 		if cursor = next; cursor == "" {
 			return nil, nil
+		}
+	}
+}
+
+// takeClaims takes claims away before the schedules are looked through: one that was used by then is among those.
+func (u *Users) takeClaims(ctx context.Context, shard store.Shard, is func(*schedule.Schedule) bool) error {
+	for cursor := ""; ; {
+		claims, next, err := u.Cells.CellPage(ctx, shard, store.CellClaim, cursor, usePage)
+		if err != nil {
+			return err
+		}
+		for _, c := range claims {
+			if s, err := schedule.FromCell(c); err != nil || !is(s) {
+				continue
+			}
+			if err := takeClaim(ctx, u.Cells, shard, c.ID); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
 		}
 	}
 }
