@@ -6,7 +6,6 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/sent"
-	"github.com/ddq-io/ddq/api/service/quota"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
@@ -63,26 +62,61 @@ func (s *Topics) checkEmpty(ctx context.Context, t *TopicStatus) error {
 	if s.cells == nil {
 		return nil
 	}
-	shards := place.Shards(&t.Topic)
-	for _, kept := range keptLists {
-		n, err := quota.Listed(ctx, s.node, s.cells, shards, kept.list, 1)
-		switch {
-		case err != nil:
+	for _, shard := range place.Shards(&t.Topic) {
+		if err := s.checkCells(ctx, shard); err != nil {
 			return err
-		case n > 0:
-			return notEmpty(kept.has)
-		}
-	}
-	for _, shard := range shards {
-		waiting, err := s.cells.Parcels(ctx, shard, store.OutBox, 0, 1)
-		switch {
-		case err != nil:
-			return err
-		case len(waiting) > 0:
-			return notEmpty("tasks on their way to other topics")
 		}
 	}
 	return nil
+}
+
+// checkCells refuses a shard that has cells which are kept, or parcels that bring something. It looks in the
+// order in which a schedule comes and goes that moves behind a reshard, and goes to later shards.
+func (s *Topics) checkCells(ctx context.Context, shard store.Shard) error {
+	if err := s.checkInBox(ctx, shard); err != nil {
+		return err
+	}
+	for _, kept := range keptLists {
+		cells, err := s.cells.Listed(ctx, shard, kept.list, store.Wake{}, 1)
+		switch {
+		case err != nil:
+			return err
+		case len(cells) > 0:
+			return notEmpty(kept.has)
+		}
+	}
+	waiting, err := s.cells.Parcels(ctx, shard, store.OutBox, 0, 1)
+	switch {
+	case err != nil:
+		return err
+	case len(waiting) > 0:
+		return notEmpty("tasks on their way to other topics")
+	}
+	return nil
+}
+
+// inBoxPage is how many parcels are read at a time.
+const inBoxPage = 500
+
+// checkInBox refuses a shard in whose in-box a schedule arrives, or the end of a task that a workflow of another
+// topic waits for. What else is there is for cells of the shard, or for none.
+func (s *Topics) checkInBox(ctx context.Context, shard store.Shard) error {
+	for after := int64(0); ; {
+		parcels, err := s.cells.Parcels(ctx, shard, store.InBox, after, inBoxPage)
+		if err != nil || len(parcels) == 0 {
+			return err
+		}
+		for i := range parcels {
+			p := &parcels[i]
+			switch after = p.Number; {
+			case p.To == "":
+			case p.To.Kind() == store.CellHome:
+				return notEmpty("ends of tasks on their way to other topics")
+			case schedules.Arrives(p):
+				return notEmpty("schedules")
+			}
+		}
+	}
 }
 
 func notEmpty(has string) *problem.Error {

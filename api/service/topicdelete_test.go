@@ -147,6 +147,36 @@ func TestTopicIsNotEmptyWithoutTasks(t *testing.T) {
 	}
 }
 
+// What has arrived behind a reshard, and is nowhere else, is lost with the topic.
+func TestTopicInWhichSomethingArrivesIsNotEmpty(t *testing.T) {
+	topic, spec := &store.Topic{Name: "report", Shards: 1}, minutely("").Spec
+	spec.Overlap, spec.CatchUp, spec.Grace = schedule.Skip, schedule.Last, time.Minute
+	body, err := schedule.Encode(&schedule.Schedule{Name: "moved", Life: 1, Phase: schedule.Active, Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves, err := schedule.MoveOut(schedule.Look{Cell: store.Cell{ID: schedule.CellID("moved"), Version: 1, Body: body}, Topic: topic}, schedule.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for why, p := range map[string]store.Parcel{
+		"a schedule that moves":                  moves.Send[0],
+		"an end for a workflow of another topic": {To: store.CellID(store.CellHome) + "other/w", Body: []byte("x")},
+	} {
+		t.Run(why, func(t *testing.T) {
+			servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+				configure(t, s, "report", func(c *store.Topic) { c.Shards = 1 })
+				p.Topic = ""
+				_, _, err := s.Node().Cells().Commit(t.Context(), store.Shard{Topic: "report"}, nil, []store.Commit{{Send: []store.Parcel{p}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				deletion{t, s}.refused(why)
+			})
+		})
+	}
+}
+
 // A topic whose schedule was deleted is as empty as one that never had any.
 func TestTopicWhoseSchedulesAreGoneIsEmpty(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {

@@ -131,6 +131,11 @@ func (u *Users) takeClaims(ctx context.Context, shard store.Shard, is func(*sche
 	}
 }
 
+// Arrives reports whether a parcel brings a schedule from another shard.
+func Arrives(p *store.Parcel) bool {
+	return p.To != "" && p.To.Kind() == store.CellSchedule && schedule.Moving(p, p.To.Key()) != nil
+}
+
 // moving looks for a schedule among the parcels of a box.
 func (u *Users) moving(ctx context.Context, shard store.Shard, box store.Box, is func(*schedule.Schedule) bool) (*schedule.Schedule, error) {
 	for after := int64(0); ; {
