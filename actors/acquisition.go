@@ -20,6 +20,10 @@ type acquisition struct {
 	wanted []wantedPermit
 	until  store.Millis
 	all    []dispatch.Acquired
+
+	// free frees permits whose tasks wait for those of another cap, and tells who waits for them. Those that
+	// are not freed end by themselves.
+	free func(ctx context.Context, permits []store.Permit)
 }
 
 func (a *acquisition) run(ctx context.Context) []dispatch.Acquired {
@@ -86,19 +90,8 @@ func (a *acquisition) ask(ctx context.Context, byKey map[string][]int, most int)
 			r.Permit, r.Lacks = nil, asked[g].Key.Key
 		}
 	}
-	a.giveBack(ctx, back)
+	a.free(ctx, back)
 	return nil
-}
-
-// giveBack frees permits whose tasks wait for those of another cap. Those that are not
-// end by themselves.
-func (a *acquisition) giveBack(ctx context.Context, permits []store.Permit) {
-	if len(permits) == 0 {
-		return
-	}
-	if _, err := a.Store.Free(ctx, permits); err != nil {
-		a.Log.Debug("permits not given back", "topic", a.topic, "err", err)
-	}
 }
 
 // fail gives back what may have been taken.
@@ -117,7 +110,7 @@ func (a *acquisition) fail(ctx context.Context, err error) {
 		}
 		r.Permit, r.Failed = nil, true
 	}
-	a.giveBack(ctx, back)
+	a.free(ctx, back)
 }
 
 // wantedPermit is one task that permits are asked for.

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // The worker is at one node, and the tasks are in shards of three, none of which hears that a
@@ -59,4 +61,66 @@ func testPermitFreed(t *testing.T, limits service.TopicChange, kind subscription
 			t.Errorf("%d of %d tasks were delivered: the permit of one before was not freed", seen, tasks)
 		}
 	})
+}
+
+// TestAPermitThatIsGivenBackIsAnnounced has node a hold the permit of a key for as long as it asks in vain for that
+// of the topic. Node b, which waits for the key, is in line for the topic's by then, and goes on when that is free.
+func TestAPermitThatIsGivenBackIsAnnounced(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		f.Limited("mail", service.TopicChange{Concurrency: new(1), KeyConcurrency: new(1)})
+		w := servicetest.Subscribe(t, f.Nodes["b"].Sys, "mail", 100)
+		servicetest.Idle(3 * time.Second)
+		enqueue := func(owner, key string) (id string) {
+			t.Helper()
+			task := servicetest.After("mail", idOwnedBy(t, f, owner, key), 0)
+			task.Task.Traits = &store.Traits{ConcurrencyKey: key}
+			servicetest.EnqueueOne(t, f.Nodes["b"].Sys, task)
+			servicetest.Idle(time.Millisecond)
+			return task.Task.ID
+		}
+		enqueue("b", "other")
+		first := w.TakeOne()
+
+		asks, goOn := make(chan struct{}), make(chan struct{})
+		once := sync.OnceFunc(func() { close(asks); <-goOn })
+		f.Nodes["a"].Store.OnAcquire(func(key string) {
+			if key == "" {
+				once()
+			}
+		})
+		here := enqueue("a", "k")
+		<-asks
+		there := enqueue("b", "k")
+		close(goOn)
+		servicetest.Idle(time.Millisecond)
+		if _, err := f.Nodes["a"].Sys.Tasks.Delete(t.Context(), "mail", here); err != nil {
+			t.Fatal(err)
+		}
+		w.Settle(subscription.SettleAck, first)
+		servicetest.Idle(100 * time.Millisecond)
+		if got := w.TakeOne(); got.Task.ID != there {
+			t.Errorf("%s was delivered, want %s", got.Task.ID, there)
+		}
+	})
+}
+
+// idOwnedBy is an id of a shard of the topic mail that a node owns.
+func idOwnedBy(t *testing.T, f *servicetest.Fleet, node, of string) string {
+	t.Helper()
+	const shards = 12
+	all := make([]store.Shard, shards)
+	for n := range all {
+		all[n] = store.Shard{Topic: "mail", N: n}
+	}
+	stats, err := f.Store.Counts(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		if id := fmt.Sprint(of, "-", node, "-", i); stats[place.ShardOf(id, shards)].Owner == node {
+			return id
+		}
+	}
+	t.Fatalf("%s owns no shard", node)
+	return ""
 }

@@ -92,7 +92,7 @@ func (t *limitCalls) acquire(tickets []*dispatch.Ticket) {
 			visibility = max(visibility, sub.Options.Visibility)
 		}
 	}
-	a := acquisition{Runtime: t.Runtime, topic: t.topic.Name, limits: limits, wanted: wanted}
+	a := acquisition{Runtime: t.Runtime, topic: t.topic.Name, limits: limits, wanted: wanted, free: t.freeAll}
 	t.calls.Run(func(ctx context.Context) {
 		a.until = a.Latest().Add(visibility + shard.PermitSlack)
 		t.done(&permitsAcquired{all: a.run(ctx)})

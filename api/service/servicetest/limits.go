@@ -20,9 +20,22 @@ func (g *gatedStore) Reserve(ctx context.Context, asked []store.Reservation) ([]
 	return g.Store.Reserve(ctx, asked)
 }
 
+// OnAcquire has a function called before each call that asks for permits, with the first of their keys; nil: none.
+func (g *gatedStore) OnAcquire(call func(key string)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.acquiring = call
+}
+
 func (g *gatedStore) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
 	if err := g.pass(ctx); err != nil {
 		return nil, err
+	}
+	g.mu.Lock()
+	call := g.acquiring
+	g.mu.Unlock()
+	if call != nil {
+		call(asked[0].Key.Key)
 	}
 	return g.Store.Acquire(ctx, asked)
 }
