@@ -202,7 +202,7 @@ func (s *Schedules) commit(ctx context.Context, at *located, c *store.Commit) (b
 		s.tell(ctx, at.topic.Name, at.shard, c, stamp)
 		return true, nil
 	case store.Stale:
-		if schedule.Landed(c, &r) {
+		if repeated && schedule.Landed(c, &r) {
 			s.tell(ctx, at.topic.Name, at.shard, c, stamp)
 			return true, nil
 		}
