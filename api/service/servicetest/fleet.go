@@ -492,10 +492,3 @@ func (g *gatedStore) Window(ctx context.Context, s store.Shard, w store.WindowQu
 	}
 	return g.Store.Window(ctx, s, w)
 }
-
-func (g *gatedStore) Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
-	if err := g.pass(ctx); err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return g.cellStore.Commit(ctx, s, f, commits)
-}

@@ -20,5 +20,6 @@ type gatedStore struct {
 	refused    int              // releases to refuse from now on; guarded by mu
 	deleting   func(topic bool) // see OnDelete; guarded by mu
 	acquiring  func(key string) // see OnAcquire; guarded by mu
+	committing aroundCommits    // see AroundCommits; guarded by mu
 	LimitCalls atomic.Int64
 }
