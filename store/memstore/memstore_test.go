@@ -54,6 +54,11 @@ func TestCells(t *testing.T) {
 	storetest.RunCells(t, func(t *testing.T) store.Store { return open(t) })
 }
 
+// TestFull: there is no bound but the memory of the process, so nothing is refused.
+func TestFull(t *testing.T) {
+	storetest.RunFull(t, func(t *testing.T) storetest.Room { return storetest.Room{Store: open(t)} })
+}
+
 func TestRegistry(t *testing.T) {
 	storetest.RunRegistry(t, func(t *testing.T) store.Store { return open(t) })
 }

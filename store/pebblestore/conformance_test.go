@@ -33,6 +33,24 @@ func TestCells(t *testing.T) {
 	storetest.RunCells(t, func(t *testing.T) store.Store { return openStore(t, Config{Dir: t.TempDir()}) })
 }
 
+// TestFull has less room on the disk than is to be free.
+func TestFull(t *testing.T) {
+	storetest.RunFull(t, func(t *testing.T) storetest.Room {
+		fs := vfs.NewMem()
+		s := openMem(t, fs)
+		setFull := func(full bool) {
+			free := uint64(1 << 40)
+			if full {
+				free = 1000
+			}
+			fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: free})
+			s.dir.Look()
+		}
+		setFull(false)
+		return storetest.Room{Store: s, SetFull: setFull}
+	})
+}
+
 func TestProperty(t *testing.T) {
 	storetest.RunProperty(t, func(t *testing.T) store.Store { return openMem(t, vfs.NewMem()) })
 }

@@ -64,6 +64,22 @@ func TestCells(t *testing.T) {
 	})
 }
 
+// TestFull has a server use more than its maxmemory, which evicts nothing.
+func TestFull(t *testing.T) {
+	server := redistest.Start(t)
+	storetest.RunFull(t, func(t *testing.T) storetest.Room {
+		server.Do(t, "CONFIG", "SET", "maxmemory", 0)
+		server.Do(t, "FLUSHALL")
+		return storetest.Room{Store: open(t, server.URL()), SetFull: func(full bool) {
+			most := 0
+			if full {
+				most = 1
+			}
+			server.Do(t, "CONFIG", "SET", "maxmemory", most)
+		}}
+	})
+}
+
 func TestRegistry(t *testing.T) {
 	server := redistest.Start(t)
 	storetest.RunRegistry(t, func(t *testing.T) store.Store {
