@@ -87,6 +87,9 @@ func (s *sim) lookTopic(topic string, was map[string]time.Time) {
 	// While nodes do not know who owns a shard, a hold that is over may keep its permit.
 	told := time.Now().After(s.late.moved)
 	free = free && (told || !limited || s.permits() == 0)
+	if s.plan.shared > 0 {
+		free = free && !s.holding() && (told || s.inUse(store.CapKey(topic, store.NamespaceCap)) == 0)
+	}
 	for i, sh := range shards {
 		s.lookShard(sh, held[i], due[i], free, s.slack(s.late.queue), was)
 	}
@@ -156,16 +159,32 @@ func (s *sim) slack(overdue int) time.Duration {
 	return slack
 }
 
-// permits is how many are in use.
+// holding reports whether a task of any topic is held.
+func (s *sim) holding() bool {
+	return slices.ContainsFunc(s.shards(), func(sh store.Shard) bool {
+		held, _, err := s.on(sh).Running(simContext, sh, "", 1)
+		if err != nil {
+			panic(err) // as above
+		}
+		return len(held) > 0
+	})
+}
+
+// permits is how many are in use, of the caps of the topic.
 func (s *sim) permits() (n int) {
 	for _, key := range []string{"", "k", "l", "m"} {
-		got, err := s.on(store.Shard{}).Acquire(simContext, []store.Acquire{{Key: store.LimitKey{Topic: simTopic, Key: key}}})
-		if err != nil {
-			panic(err)
-		}
-		n += got[0].InUse
+		n += s.inUse(store.LimitKey{Topic: simTopic, Key: key})
 	}
 	return n
+}
+
+// inUse is how many permits of a cap are.
+func (s *sim) inUse(key store.LimitKey) int {
+	got, err := s.on(store.Shard{}).Acquire(simContext, []store.Acquire{{Key: key}})
+	if err != nil {
+		panic(err)
+	}
+	return got[0].InUse
 }
 
 // isHead reports whether a task is the next of its ordering key, or has none.

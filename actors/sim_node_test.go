@@ -69,6 +69,7 @@ func (s *sim) startNode(i, life int) *simNode {
 		Engine: s.engine, Random: rand.New(rand.NewPCG(s.rng.Uint64(), 1)).Float64, Fleet: n, Peers: n,
 		Take: func(f func(), mailbox bool) { s.job(n, f, mailbox) }, Turn: func() { s.myTurn(n) }, Probe: n.probe,
 	})
+	n.sys.Topics().Caps.Set(func(string) int { return s.plan.shared })
 	n.care = upkeep.New(n.sys.Node)
 	n.use = service.New(n.sys.Node, n.care.IndexNow)
 	s.log("%s starts", n.key)

@@ -43,6 +43,7 @@ type simPlan struct {
 	stays    time.Duration // how long a worker stays on average; 0: until its node goes
 	polls    time.Duration // between long polls; 0: none
 	limits   store.TopicLimits
+	shared   int // tasks of all topics that may be held at a time, as the namespace has it; 0: any number
 
 	loseNotice, loseAnswer float64
 	faults                 int
@@ -116,6 +117,7 @@ func (s *sim) planFor() simPlan {
 	p.away = s.drawAway(&p)
 	p.audience = s.drawAudience(&p)
 	p.reshards = s.drawReshards(&p)
+	p.shared = s.drawShared()
 	return p
 }
 
@@ -180,6 +182,16 @@ func (s *sim) drawHoldAhead() time.Duration {
 	return []time.Duration{0, 10 * time.Millisecond, 10 * time.Millisecond, store.MaxHoldAhead}[rng.IntN(4)]
 }
 
+// drawShared draws how many tasks of the namespace may be held at a time, if that is bounded, from a source of
+// its own like drawIdle.
+func (s *sim) drawShared() int {
+	rng := rand.New(rand.NewPCG(s.seed, 40))
+	if rng.Float64() < 0.7 {
+		return 0
+	}
+	return 1 + rng.IntN(6)
+}
+
 // drawLimits draws rates and caps, of topics and of keys.
 func (s *sim) drawLimits() (l store.TopicLimits) {
 	if s.chance(0.6) {
@@ -233,7 +245,9 @@ func (s *sim) whole() *simResult {
 	s.log("seed %d: %s", s.seed, s.plan.drawn())
 	for _, name := range s.topics() {
 		topic := s.plan.topic(name)
-		s.client("rig").write(describe(&topic))
+		told := describe(&topic)
+		told.Shared = s.plan.shared
+		s.client("rig").write(told)
 		if _, err := s.mem.PutTopic(simContext, topic); err != nil {
 			panic(err)
 		}

@@ -162,6 +162,7 @@ type Event struct {
 	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,
 	// and how fast they may be delivered. 0 and nil are no limit.
 	Cap     int   `json:"cap,omitempty"`
+	Shared  int   `json:"shared,omitempty"` // of the tasks of all topics of its namespace
 	KeyCap  int   `json:"key_cap,omitempty"`
 	Rate    *Rate `json:"rate,omitempty"`
 	KeyRate *Rate `json:"key_rate,omitempty"`
@@ -285,7 +286,9 @@ const (
 )
 
 // Limited reports whether a topic has limits.
-func (e *Event) Limited() bool { return e.Cap > 0 || e.KeyCap > 0 || e.Rate != nil || e.KeyRate != nil }
+func (e *Event) Limited() bool {
+	return e.Cap > 0 || e.Shared > 0 || e.KeyCap > 0 || e.Rate != nil || e.KeyRate != nil
+}
 
 // Special reports whether a topic is one that makes its tasks wait.
 func (e *Event) Special() bool { return e.Limited() || e.KeepMS != 0 }

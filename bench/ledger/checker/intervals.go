@@ -19,6 +19,7 @@ type interval struct {
 type books struct {
 	inHand []interval // mono
 	booked []interval // the store's milliseconds
+	most   int        // of those of a namespace
 }
 
 // enter adds the holds of one task.

@@ -3,12 +3,13 @@ package checker
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/verdict"
 )
 
-// The rules of limits, which are about all tasks of a topic, or of a key of it.
+// The rules of limits, which are about all tasks of a topic, or of a key of it, or of a namespace.
 //
 // A hold is seen twice. From the worker's side it lasts from when the delivery was
 // received until the worker asked to settle it, or until the earliest moment at which it can have run
@@ -33,6 +34,7 @@ func limits(ev *evidence) {
 		}
 		byTopic[s.topic][key].enter(ev.task(s))
 	}
+	shared := map[string]*books{} // by namespace
 	for name, keys := range byTopic {
 		t, all := ev.topics[name], &books{}
 		for key, b := range keys {
@@ -45,7 +47,28 @@ func limits(ev *evidence) {
 		}
 		all.atMost(t.Cap, "of its topic")
 		inTime(ev, all, t.Rate, "its topic's rate")
+		if t.Shared > 0 {
+			together := shared[namespaceOf(name)]
+			if together == nil {
+				together = &books{}
+				shared[namespaceOf(name)] = together
+			}
+			together.inHand, together.booked = append(together.inHand, all.inHand...), append(together.booked, all.booked...)
+			together.most = t.Shared
+		}
 	}
+	for _, b := range shared {
+		b.atMost(b.most, "of its namespace")
+	}
+}
+
+// namespaceOf is the namespace of a topic by its full name; empty: that of all who name none.
+func namespaceOf(topic string) string {
+	namespace, _, named := strings.Cut(topic, "/")
+	if !named {
+		return ""
+	}
+	return namespace
 }
 
 // inTime complains when more holds began in some time than a rate lets through: of a

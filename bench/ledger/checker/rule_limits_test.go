@@ -16,9 +16,15 @@ func (p *tape) limited(e ledger.Event) {
 
 // other is the life of another task of a key, delivered and acked at given times.
 func (p *tape) other(id, key string, delivered, acked int64) {
-	p.at(0).call(ledger.Event{Op: ledger.Enqueue, Task: id, Key: key, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
-	p.at(delivered).put(ledger.Event{Kind: ledger.Delivered, Task: id, Attempt: 1, Token: id, HoldMS: 1000, Sum: "s", Client: "w"})
-	p.at(acked).call(ledger.Event{Op: ledger.Ack, Task: id, Token: id}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+	p.otherOf("", id, key, delivered, acked)
+}
+
+// otherOf is other in a topic; empty: in that of the tape.
+func (p *tape) otherOf(topic, id, key string, delivered, acked int64) {
+	same := func(e *ledger.Event) { e.Topic, e.Task = topic, id }
+	p.at(0).call(ledger.Event{Op: ledger.Enqueue, Topic: topic, Task: id, Key: key, Sum: "s"}, ledger.OK, "", same)
+	p.at(delivered).put(ledger.Event{Kind: ledger.Delivered, Topic: topic, Task: id, Attempt: 1, Token: id, HoldMS: 1000, Sum: "s", Client: "w"})
+	p.at(acked).call(ledger.Event{Op: ledger.Ack, Topic: topic, Task: id, Token: id}, ledger.OK, "", same)
 }
 
 // booked is a task that the store says was held from one time to another.
@@ -57,6 +63,27 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.other("b", "", 100, 2200)
 			p.other("c", "", 150, 1300)
 		}, verdict.Crowded},
+		{"as many of a namespace in two topics", func(p *tape) {
+			p.limited(ledger.Event{Shared: 2})
+			p.limited(ledger.Event{Shared: 2, Topic: "u"})
+			p.other("a", "", 100, 300)
+			p.otherOf("u", "b", "", 100, 200)
+			p.otherOf("u", "c", "", 202, 300)
+		}, ""},
+		{"one more of a namespace in two topics", func(p *tape) {
+			p.limited(ledger.Event{Shared: 2})
+			p.limited(ledger.Event{Shared: 2, Topic: "u"})
+			p.other("a", "", 100, 300)
+			p.other("b", "", 100, 200)
+			p.otherOf("u", "c", "", 199, 300)
+		}, verdict.Crowded},
+		{"one more in another namespace", func(p *tape) {
+			p.limited(ledger.Event{Shared: 2})
+			p.limited(ledger.Event{Shared: 2, Topic: "acme/u"})
+			p.other("a", "", 100, 300)
+			p.other("b", "", 100, 200)
+			p.otherOf("acme/u", "c", "", 199, 300)
+		}, ""},
 		{"of a key one at a time", func(p *tape) {
 			p.limited(ledger.Event{KeyCap: 1})
 			p.other("a", "x", 100, 300)
