@@ -117,7 +117,7 @@ func (s *sim) planFor() simPlan {
 	p.away = s.drawAway(&p)
 	p.audience = s.drawAudience(&p)
 	p.reshards = s.drawReshards(&p)
-	p.shared = s.drawShared()
+	p.shared = s.drawShared(&p)
 	return p
 }
 
@@ -183,13 +183,17 @@ func (s *sim) drawHoldAhead() time.Duration {
 }
 
 // drawShared draws how many tasks of the namespace may be held at a time, if that is bounded, from a source of
-// its own like drawIdle.
-func (s *sim) drawShared() int {
+// its own like drawIdle. Few are, and often, where there are two topics to share them.
+func (s *sim) drawShared(p *simPlan) int {
 	rng := rand.New(rand.NewPCG(s.seed, 40))
-	if rng.Float64() < 0.7 {
+	chance, most := 0.3, 6
+	if p.away > 0 {
+		chance, most = 0.7, 2
+	}
+	if rng.Float64() >= chance {
 		return 0
 	}
-	return 1 + rng.IntN(6)
+	return 1 + rng.IntN(most)
 }
 
 // drawLimits draws rates and caps, of topics and of keys.
