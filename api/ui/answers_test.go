@@ -136,7 +136,7 @@ func TestPagesStandAnyAnswer(t *testing.T) {
 		text := url.QueryEscape(hostile[int(seed)%len(hostile)]) //nolint:gosec // it is small
 		for _, path := range []string{
 			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "changes?topic=" + text, "changes?topic=mail", "operations?topic=" + text, "operation?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text,
-			"schedules?topic=" + text, "schedule?topic=mail&name=" + text, "workflows?topic=" + text, "workflow?id=" + text, "nodes", "workers?topic=" + text + "&page=" + text, "shards?drain=" + text + "&topic=" + text, "settings",
+			"schedules?topic=" + text, "schedule?topic=mail&name=" + text, "workflows?topic=" + text, "workflow?id=" + text, "due?topic=" + text, "due?from=2030-01-02T03:00&before=2030-01-02T04:00", "due?topic=mail", "nodes", "workers?topic=" + text + "&page=" + text, "shards?drain=" + text + "&topic=" + text, "settings",
 		} {
 			w := httptest.NewRecorder()
 			pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, ui.Prefix+path, nil))

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ui/changes"
+	"github.com/ddq-io/ddq/api/ui/coming"
 	"github.com/ddq-io/ddq/api/ui/fleet"
 	"github.com/ddq-io/ddq/api/ui/frame"
 	"github.com/ddq-io/ddq/api/ui/operations"
@@ -25,6 +26,7 @@ const TraceID = tasks.TraceID
 // New returns the pages of the server at the other end of conn, which is its channel. Traces are looked
 // at under an address that has TraceID in it; empty: pages name them only.
 func New(conn grpc.ClientConnInterface, logins frame.Logins, traces string, log *slog.Logger) *frame.Frame {
+	forecasts, due := coming.New(conn)
 	return frame.New(conn, logins, log,
-		topics.New(conn), tasks.New(conn, traces), changes.New(conn), operations.New(conn), schedules.New(conn), workflows.New(conn), fleet.New(conn), settings.New(conn))
+		topics.New(conn, forecasts), due, tasks.New(conn, traces), changes.New(conn), operations.New(conn), schedules.New(conn, forecasts), workflows.New(conn), fleet.New(conn), settings.New(conn))
 }

@@ -196,11 +196,15 @@ func TestANewcomerSeesWhatIsThere(t *testing.T) {
 		}
 	}
 	page, text := r.get(http.StatusOK, ui.Prefix)
-	if bars := slices.DeleteFunc(elements(page), func(n *html.Node) bool { return n.Data != "rect" }); len(bars) != 1 {
-		t.Errorf("%d columns, want one", len(bars))
+	for picture, want := range map[string]int{"Due in the next minute, by second": 1, "Due in the next hour, by minute": 1, "Due in the next 48 hours, by hour": 3} {
+		if n := columns(page, picture); n != want {
+			t.Errorf("%q has %d columns, want %d", picture, n, want)
+		}
 	}
-	if !strings.Contains(text, "1 later") {
-		t.Error(text)
+	for _, want := range []string{"1 later", "2 of these are planned", "Due this week, by hour (UTC)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the overview does not say %q:\n%s", want, text)
+		}
 	}
 	if _, text := r.get(http.StatusOK, "/ui/task?topic=mail&id=soon"); !strings.Contains(text, "&#34;to&#34;: &#34;ann&#34;") {
 		t.Errorf("the payload is not shown as JSON: %s", text)
@@ -217,6 +221,21 @@ func TestANewcomerSeesWhatIsThere(t *testing.T) {
 	if _, text := r.get(http.StatusOK, "/ui/tasks?topic=mail&id=so"); !strings.Contains(text, ">soon<") || strings.Contains(text, ">later<") {
 		t.Error(text)
 	}
+}
+
+// columns is how many a picture has.
+func columns(page *html.Node, picture string) (n int) {
+	for _, svg := range elements(page) {
+		if svg.Data != "svg" || !strings.HasPrefix(attr(svg, "aria-label"), picture) {
+			continue
+		}
+		for c := range svg.Descendants() {
+			if c.Data == "rect" && attr(c, "class") == "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // kill takes the task of a topic that is due, and gives it up.

@@ -82,6 +82,7 @@ var pages = []struct {
 	{"operations", "/ui/operations?topic=watched", true},
 	{"operation", "/ui/operation?topic=watched&id=ID", true},
 	{"schedules", "/ui/schedules", true},
+	{"due", "/ui/due?topic=report&from=2030-06-03T00:00&before=2030-06-04T00:00", false},
 	{"schedule", "/ui/schedule?topic=report&name=nightly", true},
 	{"workflows", "/ui/workflows", true},
 	{"workflow", "/ui/workflow?topic=orders&id=order-17", true},
@@ -93,7 +94,7 @@ var pages = []struct {
 }
 
 // layout is the page as text: what it is made of, and where blocks begin and how wide they are. It has
-// no heights and no widths of text, which depend on fonts.
+// no heights and no widths of text, which depend on fonts, and no hours of heat maps, which begin with now.
 const layout = `(() => {
   const shown = new Set("HEADER NAV MAIN FOOTER H1 H2 FORM TABLE TH FIGURE DL DT OL PRE DETAILS SUMMARY BUTTON LABEL INPUT SELECT TEXTAREA SVG CAPTION".split(" "));
   const named = new Set("H1 H2 TH DT SUMMARY BUTTON CAPTION".split(" "));
@@ -102,7 +103,7 @@ const layout = `(() => {
   (function walk(e, depth) {
     const box = e.getBoundingClientRect(), tag = e.tagName.toUpperCase(), region = e.getAttribute("role") === "region";
     let inner = depth;
-    if ((shown.has(tag) || region) && e.checkVisibility() && box.width > 1 && !(tag === "TH" && e.scope === "row")) {
+    if ((shown.has(tag) || region) && e.checkVisibility() && box.width > 1 && !(tag === "TH" && (e.scope === "row" || e.closest(".heat")))) {
       let line = "  ".repeat(depth) + (region ? "region " + e.getAttribute("aria-label") : tag.toLowerCase());
       if (named.has(tag)) line += " " + [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).filter((t) => t).join(" ");
       if (placed.has(tag)) line += " at " + Math.round(box.left / 4) * 4 + " wide " + Math.round(box.width / 4) * 4;

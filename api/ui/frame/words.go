@@ -63,6 +63,9 @@ func RateText(perSecond float64) string {
 // ClockText is the time of a day, in UTC.
 func ClockText(t time.Time) string { return t.UTC().Format("15:04:05") }
 
+// HourText is an hour of a day, in UTC.
+func HourText(t time.Time) string { return t.UTC().Format("Mon 2 Jan 15:04") }
+
 // InstantText is a time to the millisecond; empty for none.
 func InstantText(t *timestamppb.Timestamp) string {
 	if t == nil {

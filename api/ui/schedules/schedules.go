@@ -9,6 +9,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/coming"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
 
@@ -18,6 +19,7 @@ type schedulesPage struct {
 	Now       time.Time
 	Schedules []*ddqv1.GetScheduleResponse
 	Next      string
+	Day       *coming.Forecast
 }
 
 func (s *section) scheduleList(ctx context.Context, query url.Values) (frame.View, error) {
@@ -29,7 +31,7 @@ func (s *section) scheduleList(ctx context.Context, query url.Values) (frame.Vie
 	if err != nil {
 		return frame.View{}, err
 	}
-	p := schedulesPage{query.Get("topic"), now, list.GetSchedules(), list.GetNextPageToken()}
+	p := schedulesPage{query.Get("topic"), now, list.GetSchedules(), list.GetNextPageToken(), s.forecasts.Day(ctx, query.Get("topic"), now)}
 	return frame.View{Title: "Schedules", Page: "schedules", Live: true, Body: p.body()}, nil
 }
 
@@ -37,6 +39,8 @@ func (p *schedulesPage) body() g.Node {
 	return g.Group{
 		g.If(p.Topic != "", h.P(g.Text("Of "), frame.Anchor("topic "+frame.Cut(p.Topic), "topic", "name", p.Topic), g.Text("; "), frame.Anchor("all", "schedules"))),
 		p.table(),
+		p.Day.Missing(),
+		p.Day.Lanes(),
 	}
 }
 

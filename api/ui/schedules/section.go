@@ -4,6 +4,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/coming"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
 
@@ -11,11 +12,13 @@ import (
 type section struct {
 	admin     ddqv1.AdminServiceClient
 	schedules ddqv1.ScheduleServiceClient
+
+	forecasts *coming.Forecasts
 }
 
-// New returns the section, of the server at the other end of conn.
-func New(conn grpc.ClientConnInterface) frame.Section {
-	s := &section{admin: ddqv1.NewAdminServiceClient(conn), schedules: ddqv1.NewScheduleServiceClient(conn)}
+// New returns the section, of the server at the other end of conn, with forecasts of it.
+func New(conn grpc.ClientConnInterface, forecasts *coming.Forecasts) frame.Section {
+	s := &section{admin: ddqv1.NewAdminServiceClient(conn), schedules: ddqv1.NewScheduleServiceClient(conn), forecasts: forecasts}
 	return frame.Section{
 		Pages: map[string]frame.Maker{
 			"schedules": s.scheduleList,

@@ -46,7 +46,7 @@ func (nobody) On() bool { return false }
 func TestATopicWithTooMuchToCountSlowsNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &busy{asked: make(map[string]int)}
-		u := frame.New(conn, nobody{}, slog.New(slog.DiscardHandler), New(conn))
+		u := frame.New(conn, nobody{}, slog.New(slog.DiscardHandler), New(conn, nil))
 		look := func(topic string) time.Duration {
 			began, w := time.Now(), httptest.NewRecorder()
 			u.ServeHTTP(w, httptest.NewRequest(http.MethodGet, frame.Prefix+"topic?name="+topic, nil))

@@ -11,6 +11,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/coming"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
 
@@ -25,6 +26,9 @@ type overview struct {
 	Create bool     // the visitor may make topics
 
 	Delivered *frame.Columns
+
+	Hour, Week *coming.Forecast // nil: there are no topics
+	Now        time.Time
 }
 
 const nextMinute = "Due in the next minute, by second"
@@ -38,7 +42,10 @@ func (s *section) overview(ctx context.Context, query url.Values) (frame.View, e
 		return frame.View{}, err
 	}
 	o := overview{GetOverviewResponse: r, Create: frame.Who(ctx).Topics()}
-	o.sum()
+	if o.sum(); len(o.GetTopics()) > 0 {
+		o.Now = time.UnixMilli(r.GetServer().GetStoreNowUnixMs())
+		o.Hour, o.Week = s.forecasts.Hour(ctx, "", o.Now), s.forecasts.Week(ctx, "", o.Now)
+	}
 	return frame.View{Title: "Overview", Page: "overview", Live: true, Body: o.body()}, nil
 }
 
@@ -76,13 +83,30 @@ func (o *overview) body() g.Node {
 		incomplete(o.GetOverviewResponse),
 		o.Due.Picture(),
 		o.cut(),
+		o.later(),
 		o.Delivered.Picture(),
 		o.table(),
+		o.week(),
 		g.If(o.Create, frame.Fold("Make a topic", h.Class("act"), frame.Post("topic/create", h.Class("filter"),
 			frame.Input("Name", h.Name("name"), h.Required(), h.MaxLength("128"), frame.AsTyped()), frame.Button("Make it")))),
 		h.P(h.Class("quiet"), g.Text(fmt.Sprintf("ddq %s, node %s of %d, store %s (%s)",
 			server.GetVersion(), server.GetNode(), len(o.GetNodes()), server.GetStore(), server.GetDurability()))),
 	}
+}
+
+// later is what is due in the next hour and two days.
+func (o *overview) later() g.Node {
+	if o.Week == nil {
+		return nil
+	}
+	return g.Group{o.Hour.Minutes(), o.Week.Hours(o.Now), o.Week.Missing()}
+}
+
+func (o *overview) week() g.Node {
+	if o.Week == nil {
+		return nil
+	}
+	return o.Week.Heat()
 }
 
 // cut says what is not in the picture.

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/ui/coming"
 	"github.com/ddq-io/ddq/api/ui/frame"
 )
 
@@ -12,11 +13,13 @@ type section struct {
 	queue   ddqv1.DelayQueueServiceClient
 	admin   ddqv1.AdminServiceClient
 	crowded *crowded
+
+	forecasts *coming.Forecasts
 }
 
-// New returns the section, of the server at the other end of conn.
-func New(conn grpc.ClientConnInterface) frame.Section {
-	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), crowded: newCrowded()}
+// New returns the section, of the server at the other end of conn, with forecasts of it.
+func New(conn grpc.ClientConnInterface, forecasts *coming.Forecasts) frame.Section {
+	s := &section{queue: ddqv1.NewDelayQueueServiceClient(conn), admin: ddqv1.NewAdminServiceClient(conn), crowded: newCrowded(), forecasts: forecasts}
 	return frame.Section{
 		Pages: map[string]frame.Maker{
 			"{$}":   s.overview,
