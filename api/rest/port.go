@@ -22,6 +22,7 @@ type Port struct {
 	open  atomic.Bool                                                          // the server takes calls
 	paths map[string]path
 	pages http.Handler // nil: not served here
+	under string       // the prefix of pages, with a slash at its end
 	spans Spans        // nil: there are none
 }
 
@@ -46,13 +47,10 @@ func (p *Port) ServeAPI(conn grpc.ClientConnInterface) (err error) {
 	return err
 }
 
-// pagesPrefix is where the paths of pages begin; the root leads there.
-const pagesPrefix = "/ui/"
-
-// ServePages adds pages for people, at paths under /ui/. They ask themselves who wants them. What
+// ServePages adds pages for people, at paths under a prefix such as /ui; the root leads there. They ask themselves who wants them. What
 // changes something is taken from these pages only: Config.Origins are for the API, whose callers
 // a browser does not name by itself as it does with cookies.
-func (p *Port) ServePages(h http.Handler) { p.pages = h }
+func (p *Port) ServePages(prefix string, h http.Handler) { p.pages, p.under = h, prefix+"/" }
 
 // Open says that the server takes calls.
 func (p *Port) Open() { p.open.Store(true) }
@@ -83,7 +81,7 @@ func (p *Port) dispatch(w http.ResponseWriter, r *http.Request) {
 		p.api.ServeHTTP(w, r)
 		return
 	}
-	if p.pages != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, pagesPrefix) || r.URL.Path+"/" == pagesPrefix) {
+	if p.pages != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, p.under) || r.URL.Path+"/" == p.under) {
 		p.page(w, r)
 		return
 	}
@@ -115,8 +113,8 @@ func (p *Port) page(w http.ResponseWriter, r *http.Request) {
 	case !slices.Contains(pageMethods, r.Method):
 		w.Header().Set("Allow", strings.Join(pageMethods, ", "))
 		noRoute(pageMethods).write(w, r)
-	case !strings.HasPrefix(r.URL.Path, pagesPrefix):
-		http.Redirect(w, r, pagesPrefix, http.StatusFound)
+	case !strings.HasPrefix(r.URL.Path, p.under):
+		http.Redirect(w, r, p.under, http.StatusFound)
 	case p.guard.own.Check(r) != nil:
 		crossOrigin().write(w, r)
 	default:

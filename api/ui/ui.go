@@ -20,6 +20,9 @@ import (
 // Prefix is where all paths of the pages begin.
 const Prefix = frame.Prefix
 
+// CheckPrefix says what is wrong with a prefix that the pages are to be mounted under.
+func CheckPrefix(prefix string) error { return frame.CheckPrefix(prefix) }
+
 // TraceID is where the id of a trace goes in the address of traces.
 const TraceID = tasks.TraceID
 

@@ -25,6 +25,7 @@ type Config struct {
 	HTTPAddr      string
 	HTTPServe     []string // empty is all of it
 	HTTPHosts     []string
+	UIPrefix      string // of the paths of pages; empty: /ui
 	CORSOrigins   []string
 	PprofAddr     string
 	Insecure      bool
@@ -52,6 +53,7 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&cfg.GRPCAddr, "grpc-addr", "127.0.0.1:9090", "where to serve producers, workers and operators")
 	fs.StringVar(&cfg.HTTPAddr, "http-addr", "127.0.0.1:8080", "where to serve the REST API, /metrics, /healthz and /readyz, or off")
 	fs.StringSliceVar(&cfg.HTTPServe, "http-serve", []string{serveAPI, serveMetrics, serveUI}, "what the HTTP port serves beside /healthz and /readyz: api, metrics, and ui, which is for ports that ask nobody who calls")
+	fs.StringVar(&cfg.UIPrefix, "ui-prefix", defaultUIPrefix, "path under which the HTTP port serves pages, such as /ddq behind a proxy that has other things at /ui")
 	fs.StringSliceVar(&cfg.HTTPHosts, "http-host", nil, "names under which clients reach the HTTP port, beside localhost and the addresses it is reached at")
 	fs.StringSliceVar(&cfg.CORSOrigins, "cors-origin", nil, "origins such as https://app.example.com whose pages may call the REST API (default none)")
 	fs.StringVar(&cfg.PprofAddr, "pprof-addr", "", "loopback address to serve profiles at (default none)")
@@ -102,6 +104,9 @@ func (cfg *Config) checkHTTP() error {
 		if what != serveAPI && what != serveMetrics && what != serveUI {
 			return wrongf("--http-serve is of %s, %s and %s, not %q", serveAPI, serveMetrics, serveUI, what)
 		}
+	}
+	if err := cfg.checkUIPrefix(); err != nil {
+		return err
 	}
 	for _, origin := range cfg.CORSOrigins {
 		if err := rest.CheckOrigin(origin); err != nil {

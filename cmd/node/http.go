@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,7 +60,8 @@ func newOps(cfg *Config, n *Node, s *server.Server, g *gate, traced *spans.Spans
 	}
 	if cfg.servesUI() {
 		pages := ui.New(s.Channel(), s.Logins(), cfg.Tracing.URL, log)
-		port.ServePages(pages)
+		pages.Mount(cfg.UIPrefix)
+		port.ServePages(cfg.UIPrefix, pages)
 		o.http.RegisterOnShutdown(pages.Close)
 	}
 	return o, nil
@@ -70,6 +73,25 @@ func newHTTPServer(h http.Handler) *http.Server {
 
 // servesUI reports whether there are pages.
 func (cfg *Config) servesUI() bool { return cfg.HTTPAddr != Off && cfg.serves(serveUI) }
+
+const defaultUIPrefix = "/ui"
+
+// checkUIPrefix refuses where pages cannot be.
+func (cfg *Config) checkUIPrefix() error {
+	cfg.UIPrefix = cmp.Or(cfg.UIPrefix, defaultUIPrefix)
+	if err := ui.CheckPrefix(cfg.UIPrefix); err != nil {
+		return wrongf("--ui-prefix is a path such as /ui or /tools/ddq, not %q: %v", cfg.UIPrefix, err)
+	}
+	for _, taken := range takenPaths {
+		if cfg.UIPrefix == taken || strings.HasPrefix(cfg.UIPrefix, taken+"/") {
+			return wrongf("--ui-prefix %s is not possible: the HTTP port has something else at %s", cfg.UIPrefix, taken)
+		}
+	}
+	return nil
+}
+
+// takenPaths are those of the HTTP port that are not of pages.
+var takenPaths = []string{strings.TrimSuffix(rest.Prefix, "/"), "/healthz", "/readyz", "/metrics"}
 
 // scheme is that of the HTTP port's addresses.
 func (cfg *Config) scheme() string {

@@ -23,7 +23,6 @@ import (
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/operations"
-	"github.com/ddq-io/ddq/api/ui"
 	"github.com/ddq-io/ddq/cmd/node/spans"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/sealstore"
@@ -260,7 +259,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 	}
 	about := []any{"addr", n.grpcAddr, "http", n.httpAddr, "node", cfg.Actors.Node, "store", cfg.StoreName()}
 	if cfg.servesUI() {
-		about = append(about, "ui", cfg.scheme()+"://"+n.httpAddr+ui.Prefix)
+		about = append(about, "ui", cfg.scheme()+"://"+n.httpAddr+cfg.UIPrefix+"/")
 	}
 	log.Info("serving", about...)
 	return nil

@@ -155,3 +155,20 @@ func TestHTTPSettingsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestThePrefixOfPagesIsChecked(t *testing.T) {
+	for prefix, taken := range map[string]bool{
+		"": true, "/ui": true, "/ddq": true, "/tools/ddq": true, "/v1x": true, "/a-b_c.d~e": true,
+		"ddq": false, "/": false, "/ddq/": false, "//ddq": false, "/a/../b": false, "/./a": false, "/a b": false, `/a"b`: false, "/a<b": false, "/a{b}": false, "/a?b": false, "/a#b": false, "/a%2fb": false, "/ä": false,
+		"/v1": false, "/v1/ui": false, "/metrics": false, "/healthz": false, "/readyz/ui": false,
+	} {
+		cfg := Config{Store: Memory, GRPCAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", UIPrefix: prefix}
+		err := cfg.Check()
+		switch {
+		case taken && err != nil:
+			t.Errorf("%q: %v", prefix, err)
+		case !taken && (!errors.As(err, new(ConfigError)) || !strings.Contains(err.Error(), "--ui-prefix")):
+			t.Errorf("%q is taken: %v", prefix, err)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func (f *Frame) act(do Action) http.Handler {
 			f.fail(w, r, err)
 			return
 		}
-		http.Redirect(w, r, withNotice(page, did), http.StatusSeeOther)
+		f.lead(w, r, withNotice(page, did))
 	})
 }
 

@@ -1,13 +1,14 @@
 package frame
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"embed"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,7 +19,7 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// Prefix is where all paths of the pages begin.
+// Prefix is where all paths of the pages begin, as long as nobody mounts them elsewhere.
 const Prefix = "/ui/"
 
 // PageSize is how many rows a page of a list has.
@@ -41,6 +42,7 @@ type Frame struct {
 	mux     *http.ServeMux
 	packed  http.Handler     // mux, whose answers are compressed
 	pages   map[string]Maker // by their paths under Prefix
+	mount   mount
 	lives   *lives
 	closers []func() // of sections
 	log     *slog.Logger
@@ -50,7 +52,7 @@ type Frame struct {
 func New(conn grpc.ClientConnInterface, logins Logins, log *slog.Logger, sections ...Section) *Frame {
 	f := &Frame{
 		access: ddqv1.NewAccessServiceClient(conn), logins: logins, refused: newAttempts(), mux: http.NewServeMux(),
-		pages: make(map[string]Maker), lives: newLives(), log: log,
+		mount: mount{prefix: Prefix}, pages: make(map[string]Maker), lives: newLives(), log: log,
 	}
 	for _, s := range sections {
 		f.open(s)
@@ -80,8 +82,20 @@ func (f *Frame) Close() {
 	}
 }
 
-// ServeHTTP answers a request under Prefix.
-func (f *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.packed.ServeHTTP(w, r) }
+// ServeHTTP answers a request under the prefix of the pages.
+func (f *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	within := f.mount.inside(r)
+	if within == nil {
+		http.NotFound(w, r)
+		return
+	}
+	f.packed.ServeHTTP(w, within)
+}
+
+// lead answers with where the browser goes next.
+func (f *Frame) lead(w http.ResponseWriter, r *http.Request, address string) {
+	http.Redirect(w, r, f.mount.outside(address), http.StatusSeeOther)
+}
 
 // View is a page before it is text.
 type View struct {
@@ -103,7 +117,7 @@ func (f *Frame) page(make Maker) http.Handler {
 		v, err := make(ctx, r.URL.Query())
 		switch {
 		case badCursor(err) && r.URL.Query().Has("page"):
-			http.Redirect(w, r, firstPage(r.URL), http.StatusSeeOther)
+			f.lead(w, r, firstPage(r.URL))
 			return
 		case err != nil:
 			f.fail(w, r, err)
@@ -152,7 +166,7 @@ func (f *Frame) answer(make Maker) http.Handler {
 // write writes a page as a whole, or that it could not be made.
 func (f *Frame) write(w http.ResponseWriter, r *http.Request, code int, v *View) {
 	v.Who = Who(r.Context())
-	var text bytes.Buffer
+	var text strings.Builder
 	if err := document(v).Render(&text); err != nil {
 		f.log.ErrorContext(r.Context(), "a page cannot be made", "page", r.URL.Path, "err", err)
 		http.Error(w, "internal error", http.StatusInternalServerError)
@@ -160,7 +174,7 @@ func (f *Frame) write(w http.ResponseWriter, r *http.Request, code int, v *View)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write(text.Bytes()) // whoever asked may be gone
+	_, _ = io.WriteString(w, f.mount.text(text.String())) // whoever asked may be gone
 }
 
 var httpCodes = map[codes.Code]int{

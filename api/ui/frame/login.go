@@ -36,8 +36,8 @@ const (
 	maxLoginForm = 4<<10 + 3*maxKept
 )
 
-func cookieFor(r *http.Request, value string) *http.Cookie {
-	c := &http.Cookie{Name: cookiePlain, Value: value, Path: Prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+func (f *Frame) cookieFor(r *http.Request, value string) *http.Cookie {
+	c := &http.Cookie{Name: cookiePlain, Value: value, Path: f.mount.prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	if r.TLS != nil {
 		c.Name, c.Path, c.Secure = cookieTLS, "/", true
 	}
@@ -45,8 +45,8 @@ func cookieFor(r *http.Request, value string) *http.Cookie {
 }
 
 // keyOf is the key that a request brings; empty when it brings none.
-func keyOf(r *http.Request) string {
-	if c, err := r.Cookie(cookieFor(r, "").Name); err == nil {
+func (f *Frame) keyOf(r *http.Request) string {
+	if c, err := r.Cookie(f.cookieFor(r, "").Name); err == nil {
 		return c.Value
 	}
 	return ""
@@ -96,7 +96,7 @@ func (f *Frame) askWho(w http.ResponseWriter, r *http.Request, code int, form lo
 
 func (f *Frame) loginPage(w http.ResponseWriter, r *http.Request) {
 	if !f.logins.On() {
-		http.Redirect(w, r, Prefix, http.StatusSeeOther)
+		f.lead(w, r, Prefix)
 		return
 	}
 	f.askWho(w, r, http.StatusOK, loginForm{Next: ownPath(r.URL.Query().Get("next"))})
@@ -134,29 +134,29 @@ func (f *Frame) login(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, r, err)
 		return
 	}
-	if old := keyOf(r); old != "" { // nobody goes on with what was there before
+	if old := f.keyOf(r); old != "" { // nobody goes on with what was there before
 		_ = f.logins.Logout(r.Context(), old)
 	}
-	c := cookieFor(r, key)
+	c := f.cookieFor(r, key)
 	c.Expires = expires
 	http.SetCookie(w, c)
 	if form.Kept.path != "" {
 		f.write(w, r, http.StatusOK, &View{Title: "Logged in", Body: form.Kept.body()})
 		return
 	}
-	http.Redirect(w, r, form.Next, http.StatusSeeOther)
+	f.lead(w, r, form.Next)
 }
 
 func (f *Frame) logout(w http.ResponseWriter, r *http.Request) {
-	if err := f.logins.Logout(r.Context(), keyOf(r)); err != nil {
+	if err := f.logins.Logout(r.Context(), f.keyOf(r)); err != nil {
 		f.fail(w, r, err)
 		return
 	}
-	c := cookieFor(r, "")
+	c := f.cookieFor(r, "")
 	c.MaxAge = -1
 	http.SetCookie(w, c)
 	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
-	http.Redirect(w, r, Prefix+"login", http.StatusSeeOther)
+	f.lead(w, r, Prefix+"login")
 }
 
 // Bounds of wrong tokens.

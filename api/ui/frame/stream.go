@@ -90,7 +90,7 @@ func (f *Frame) beat(r *http.Request, s *stream, page *live, at watched, make fu
 		if !v.Live {
 			return nil, status.Error(codes.NotFound, "the page does not change")
 		}
-		return partsOf(&v)
+		return f.mount.parts(&v)
 	})
 	if err != nil {
 		return s.refused(err)
@@ -103,7 +103,7 @@ func (f *Frame) still(r *http.Request, at watched) (context.Context, error) {
 	ctx := r.Context()
 	if f.logins.On() {
 		var err error
-		if ctx, err = f.logins.As(ctx, keyOf(r)); err != nil {
+		if ctx, err = f.logins.As(ctx, f.keyOf(r)); err != nil {
 			return nil, err
 		}
 	}

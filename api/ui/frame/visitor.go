@@ -66,7 +66,7 @@ func (f *Frame) within(next http.HandlerFunc) http.Handler {
 		ctx := r.Context()
 		if f.logins.On() {
 			var err error
-			if ctx, err = f.logins.As(ctx, keyOf(r)); err != nil {
+			if ctx, err = f.logins.As(ctx, f.keyOf(r)); err != nil {
 				f.strange(w, r, err)
 				return
 			}
