@@ -15,8 +15,13 @@ import (
 // bulk are all dead letters that a filter matches, on every page.
 type bulk struct {
 	topic, reason, err string
+	group              int64 // how many a group of theirs has, of those that were examined; 0: no group is meant
+	examples           []*ddqv1.Task
 	matched
 }
+
+// examplesShown is how many of them are named before something is done.
+const examplesShown = 5
 
 // count counts them by reading them; very many of a whole topic as the store does.
 func (s *section) count(ctx context.Context, form url.Values) (*bulk, error) {
@@ -40,6 +45,7 @@ func (s *section) count(ctx context.Context, form url.Values) (*bulk, error) {
 	return b, b.read(func(token string) (int, string, error) {
 		r.PageToken = token
 		list, err := s.admin.ListDeadLetters(ctx, r)
+		b.examples = append(b.examples, list.GetTasks()[:min(len(list.GetTasks()), examplesShown-len(b.examples))]...)
 		return len(list.GetTasks()), list.GetNextPageToken(), err
 	})
 }
@@ -48,6 +54,9 @@ func (s *section) count(ctx context.Context, form url.Values) (*bulk, error) {
 func (s *section) countDead(ctx context.Context, form url.Values) (frame.View, error) {
 	b, err := s.count(ctx, form)
 	if err != nil {
+		return frame.View{}, err
+	}
+	if b.group, err = frame.Number(form, "group"); err != nil {
 		return frame.View{}, err
 	}
 	return b.view(), nil
@@ -82,9 +91,21 @@ func (b *bulk) body() g.Node {
 		h.P(frame.Anchor("Dead letters of "+frame.Cut(b.topic), "dead", b.pairs()...)),
 		g.If(b.refused != "", frame.Alert(b.refused)),
 		h.P(g.Text(b.text("dead letter", "dead letters"))),
+		g.If(b.group > 0 && b.count > b.group, frame.Warning("The group had "+frame.CountText(b.group)+" of those that were examined. What is done is done to all that the filter matches.")),
 		frame.Facts(frame.Fact("topic", g.Text(frame.Cut(b.topic))), frame.FactIf("reason", b.reason), frame.FactIf("error contains", b.err)),
+		b.exampleTable(),
 		g.If(b.count > 0, b.forms()),
 	}
+}
+
+// exampleTable names the first that would be changed.
+func (b *bulk) exampleTable() g.Node {
+	if len(b.examples) == 0 {
+		return nil
+	}
+	return frame.Table("Some of them", "Some of them", frame.Heads("id", "reason", "last error"), g.Map(b.examples, func(t *ddqv1.Task) g.Node {
+		return h.Tr(frame.RowHead(frame.Anchor(frame.Cut(t.GetId()), "task", "topic", b.topic, "id", t.GetId())), frame.Cells(frame.StateText(t.GetDeadReason()), frame.Cut(t.GetLastError())))
+	}))
 }
 
 // rateField is how many tasks an operation changes in a second.

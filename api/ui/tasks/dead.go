@@ -74,10 +74,16 @@ func (s *section) dead(ctx context.Context, query url.Values) (frame.View, error
 func (p *deadPage) body() g.Node {
 	return g.Group{
 		h.P(frame.OfTopic(p.Topic)),
-		frame.Filter("dead", frame.Hidden("topic", p.Topic), frame.Choice(p.Wrong, "Reason", "reason", "any", reasons, p.Reason),
-			p.Wrong.Input("Error contains", "error", h.Value(p.Error), h.MaxLength("256"), frame.AsTyped())),
+		p.filter("dead"),
+		h.P(frame.Anchor("By reason and error", "dead/groups", p.pairs()...)),
 		p.list(),
 	}
+}
+
+// filter is where it is written which dead letters a page has.
+func (p *deadPage) filter(page string) g.Node {
+	return frame.Filter(page, frame.Hidden("topic", p.Topic), frame.Choice(p.Wrong, "Reason", "reason", "any", reasons, p.Reason),
+		p.Wrong.Input("Error contains", "error", h.Value(p.Error), h.MaxLength("256"), frame.AsTyped()))
 }
 
 // pairs are what the page was asked for.

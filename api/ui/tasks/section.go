@@ -28,6 +28,8 @@ func New(conn grpc.ClientConnInterface, traces string) frame.Section {
 			"tasks": s.tasks,
 			"task":  s.task,
 			"dead":  s.dead,
+
+			"dead/groups": s.deadGroups,
 		},
 		Files: map[string]frame.Finder{"payload": s.download},
 		Answers: map[string]frame.Maker{
