@@ -57,6 +57,7 @@ func (p *topicPage) body() g.Node {
 		p.figures(),
 		p.pictures(),
 		p.happened(),
+		p.held(),
 		p.links(),
 		g.If(p.May.Operate, p.acts()),
 		h.H2(g.Text("Policy "), frame.Quiet(fmt.Sprint("version ", t.GetVersion()))),
@@ -99,12 +100,15 @@ func (p *topicPage) pictures() g.Node {
 
 // happened is what has happened to its tasks of late.
 func (p *topicPage) happened() g.Node {
-	all := p.Happened.GetTopics()
-	var pulse *ddqv1.Pulse
-	if len(all) > 0 {
-		pulse = all[0].GetPulse()
+	return g.Group{incomplete(p.Happened), delivered(p.Now, p.Happened.GetTopics()).Picture(), pulseTable(p.pulse())}
+}
+
+// pulse is nil where nothing has happened.
+func (p *topicPage) pulse() *ddqv1.Pulse {
+	if all := p.Happened.GetTopics(); len(all) > 0 {
+		return all[0].GetPulse()
 	}
-	return g.Group{incomplete(p.Happened), delivered(p.Now, all).Picture(), pulseTable(pulse)}
+	return nil
 }
 
 func (p *topicPage) links() g.Node {
