@@ -258,8 +258,19 @@ var hostile = []string{
 	"\u202etxt.exe", strings.Repeat("x", 5000), "&lt;b&gt;", "a\u0000b", "<!--", "]]>", `\x3cscript\x3e`, "😀", "</script><script>",
 }
 
+// long is a text without a space that is as long as a payload may be, and unbroken.
+var long = strings.Repeat("x", 1<<20)
+
+// mostOfPage is how many bytes a page has at most: texts that others wrote are cut, and of a payload and of a result
+// 64 KiB are shown, as bytes in hexadecimal digits.
+const mostOfPage = 768 << 10
+
 func TestHostileTextsAreText(t *testing.T) {
 	r := start(t)
+	r.enqueue(client.Task{Topic: "mail", ID: "long", Delay: time.Hour, Payload: []byte(long)}, client.Task{Topic: "mail", ID: "nul", Delay: time.Hour, Payload: []byte(strings.Repeat("\u0000", 1<<20))},
+		client.Task{Topic: "mail", ID: "deep", Delay: time.Hour, Payload: []byte(strings.Repeat("[", 5000) + strings.Repeat("]", 5000))},
+		client.Task{Topic: "sms", ID: "bad", MaxRetries: new(0)})
+	kill(r, "sms", "a\u0000b"+long)
 	for i, text := range hostile {
 		r.enqueue(client.Task{
 			Topic: "mail", ID: "t" + string(rune('a'+i)), Delay: time.Hour, Payload: []byte(text),
@@ -267,11 +278,14 @@ func TestHostileTextsAreText(t *testing.T) {
 		})
 	}
 	for _, path := range r.walk() {
-		page, _ := r.get(http.StatusOK, path)
+		page, text := r.get(http.StatusOK, path)
 		for _, n := range elements(page) {
 			if n.Data == "img" || n.Data == "script" && attr(n, "src") != "/ui/static/ui.js" {
 				t.Errorf("%s: <%s> of a text", path, n.Data)
 			}
+		}
+		if len(text) > mostOfPage || strings.Contains(text, "\u0000") {
+			t.Errorf("%s: %d bytes, or one that is no text", path, len(text))
 		}
 	}
 	for _, text := range hostile {

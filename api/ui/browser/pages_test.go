@@ -217,8 +217,21 @@ func TestHostileTextsAreShownAsTheyAre(t *testing.T) {
 		})
 		s.kill("mail", worker[:min(len(worker), 100)], texts[i+each-1])
 	}
+	long := strings.Repeat("x", 1<<20)
+	for id, payload := range map[string]string{"long": long, "nul": strings.Repeat("a\x00", 1<<19)} {
+		s.call("POST", "/v1/topics/mail/tasks", map[string]any{"id": id, "max_retries": 0, "payload": base64.StdEncoding.EncodeToString([]byte(payload))})
+		s.kill("mail", "tester", payload[:1<<19])
+	}
 	b := open(t, s.base)
-	b.look("/ui/dead?topic=mail", 390, "light")
+	for _, path := range []string{"/ui/dead?topic=mail", "/ui/dead/groups?topic=mail", "/ui/task?topic=mail&id=long", "/ui/task?topic=mail&id=nul"} {
+		b.look(path, 390, "light")
+		if over := eval[int64](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+			t.Errorf("%s is %d pixels wider than the window", path, over)
+		}
+	}
+	if got := eval[string](b, "document.querySelector('main').textContent"); !strings.Contains(got, "a\uFFFDa") {
+		t.Errorf("an error with NUL is not shown: %.2000q", got)
+	}
 	for i := range len(texts) / each {
 		b.look(fmt.Sprintf("/ui/task?topic=mail&id=t%d", i), 390, "light")
 		for _, text := range texts[i*each : i*each+each-2] {

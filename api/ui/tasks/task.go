@@ -164,13 +164,37 @@ func shown(b []byte) body {
 	switch {
 	case len(b) > payloadShown:
 		b, out.Cut = b[:payloadShown], true
-	case len(b) > 0 && (b[0] == '{' || b[0] == '[') && json.Indent(&indented, b, "", "  ") == nil:
+	case len(b) > 0 && (b[0] == '{' || b[0] == '[') && shallow(b) && json.Indent(&indented, b, "", "  ") == nil:
 		b, out.Form = indented.Bytes(), "JSON"
 	}
 	if out.Text = string(b); !readable(b, out.Cut) {
 		out.Form, out.Text = "bytes", hex.Dump(b)
 	}
 	return out
+}
+
+// mostIndented is how many bytes lines of JSON may begin with, in all.
+const mostIndented = 4 * payloadShown
+
+// shallow reports whether JSON may be broken into lines: where it is nested deep, these would have a thousand
+// times as many bytes.
+func shallow(b []byte) bool {
+	depth, adds := 0, 0
+	for _, c := range b {
+		switch c {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+		default:
+			continue
+		}
+		if adds += 2 * max(0, depth); adds > mostIndented {
+			return false
+		}
+	}
+	return true
 }
 
 // readable reports whether bytes are text. Of text that was cut the last character may be, too.
