@@ -20,6 +20,8 @@ const (
 	stepAside  = 60 // between columns
 	stepBelow  = 16 // between rows
 	stepText   = 18 // characters
+
+	widestFit = 6*stepWidth + 5*stepAside + 1 // a picture up to this is made smaller where the page is narrower, as long as its texts can be read
 )
 
 // graph is a picture of a workflow: steps in columns, each to the right of those that it waits for.
@@ -154,8 +156,12 @@ func (p *graph) picture() g.Node {
 	if p == nil {
 		return nil
 	}
+	class, more := "graph", "The picture is wider than a page: it is scrolled to the right."
+	if p.Width <= widestFit {
+		class, more = "graph fits", ""
+	}
 	picture := g.Group{
-		h.Class("graph"), frame.Measure("width", p.Width), frame.Measure("height", p.Height), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", p.Width, p.Height)),
+		h.Class(class), frame.Measure("width", p.Width), frame.Measure("height", p.Height), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", p.Width, p.Height)),
 		h.Role("img"), h.Aria("label", "The steps, each to the right of those that it waits for; the table below says the same"),
 		g.Map(p.Lines, func(line string) g.Node { return g.El("path", g.Attr("d", line)) }),
 		g.Map(p.Boxes, box.shape),
@@ -163,6 +169,7 @@ func (p *graph) picture() g.Node {
 	return g.Group{
 		h.H2(g.Text("Graph")),
 		h.Div(h.Class("wide"), h.Role("region"), h.Aria("label", "Graph"), h.TabIndex("0"), g.El("svg", picture)),
+		g.If(more != "", h.P(h.Class("quiet"), g.Text(more))),
 	}
 }
 
