@@ -195,8 +195,8 @@ func TestAScheduleIsRunPausedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	const page = "/ui/schedule?topic=mail&name=nightly"
-	if _, text := r.get(http.StatusOK, page); strings.Count(text, "T02:30:00") != 5 {
-		t.Errorf("the next five runs are not there: %s", text)
+	if _, text := r.get(http.StatusOK, page); strings.Count(text, "T02:30:00") != 10 {
+		t.Errorf("the next ten runs are not there: %s", text)
 	}
 	once := r.form(page, "/ui/schedule/trigger")
 	r.follow("/ui/schedule/trigger", once)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -26,14 +27,19 @@ func (m Mistakes) Add(name, text string) {
 // Take adds what the server says of a field, and reports whether it did. names are fields of the form
 // by those of the server.
 func (m Mistakes) Take(err error, names map[string]string) bool {
+	return m.TakeAs(err, func(field string) string { return names[field] })
+}
+
+// TakeAs is Take where as finds the field of the form; none has an empty name.
+func (m Mistakes) TakeAs(err error, as func(field string) string) bool {
 	for _, d := range status.Convert(err).Details() {
 		bad, ok := d.(*errdetails.BadRequest)
 		if !ok {
 			continue
 		}
 		for _, v := range bad.GetFieldViolations() {
-			if name := names[v.GetField()]; name != "" {
-				m.Add(name, v.GetDescription())
+			if name := as(v.GetField()); name != "" {
+				m.Add(name, strings.TrimPrefix(v.GetDescription(), v.GetField()+": "))
 				return true
 			}
 		}
@@ -52,6 +58,11 @@ func (m Mistakes) Code() int {
 // Input is a field with its label, and what is wrong with it.
 func (m Mistakes) Input(label, name string, attributes ...g.Node) g.Node {
 	return h.Label(g.Text(label+" "), h.Input(h.Name(name), m.mark(name), g.Group(attributes)), m.text(name))
+}
+
+// TextArea is a field of several lines with its label, and what is wrong with it.
+func (m Mistakes) TextArea(label, name, rows, text string) g.Node {
+	return h.Label(g.Text(label+" "), h.Textarea(h.Name(name), h.Rows(rows), AsTyped(), m.mark(name), g.Text("\n"+text)), m.text(name))
 }
 
 func (m Mistakes) mark(name string) g.Node { return g.If(m[name] != "", h.Aria("invalid", "true")) }

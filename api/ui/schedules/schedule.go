@@ -11,7 +11,7 @@ import (
 )
 
 // occurrencesShown is how many runs to come a page has.
-const occurrencesShown = 5
+const occurrencesShown = 10
 
 // schedulePage is a schedule: when it runs next, and what became of its runs.
 type schedulePage struct {

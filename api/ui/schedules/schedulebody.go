@@ -22,6 +22,7 @@ func (p *schedulePage) body() g.Node {
 		h.P(when(s.GetTimetable())),
 		p.next(),
 		p.open(),
+		p.backfills(),
 		p.history(),
 	}
 }
@@ -54,6 +55,8 @@ func (p *schedulePage) acts() g.Node {
 	return h.Div(h.Class("acts"),
 		p.form("schedule/trigger", frame.Hidden("request", fmt.Sprint("ui-", p.Now.UnixMilli())), frame.Button("Run now")),
 		pause,
+		g.If(p.May.Enqueue && !p.GetSchedule().GetMasked(), h.A(h.Href(frame.Link("schedule/edit", "topic", p.GetSchedule().GetTopic(), "name", p.GetSchedule().GetName())), frame.Key("e"), g.Text("Edit"))),
+		frame.Anchor("Make runs of the past", "schedule/backfill", "topic", p.GetSchedule().GetTopic(), "name", p.GetSchedule().GetName()),
 		frame.Fold("Delete", p.form("schedule/delete", frame.Danger("Delete the schedule"))),
 	)
 }

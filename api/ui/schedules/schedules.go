@@ -20,6 +20,7 @@ type schedulesPage struct {
 	Schedules []*ddqv1.GetScheduleResponse
 	Next      string
 	Day       *coming.Forecast
+	May       bool // make some
 }
 
 func (s *section) scheduleList(ctx context.Context, query url.Values) (frame.View, error) {
@@ -31,13 +32,15 @@ func (s *section) scheduleList(ctx context.Context, query url.Values) (frame.Vie
 	if err != nil {
 		return frame.View{}, err
 	}
-	p := schedulesPage{query.Get("topic"), now, list.GetSchedules(), list.GetNextPageToken(), s.forecasts.Day(ctx, query.Get("topic"), now)}
+	p := schedulesPage{query.Get("topic"), now, list.GetSchedules(), list.GetNextPageToken(), s.forecasts.Day(ctx, query.Get("topic"), now), editor(ctx, query.Get("topic")) == nil}
 	return frame.View{Title: "Schedules", Page: "schedules", Live: true, Body: p.body()}, nil
 }
 
 func (p *schedulesPage) body() g.Node {
 	return g.Group{
-		g.If(p.Topic != "", h.P(g.Text("Of "), frame.Anchor("topic "+frame.Cut(p.Topic), "topic", "name", p.Topic), g.Text("; "), frame.Anchor("all", "schedules"))),
+		g.If(p.Topic != "", h.P(g.Text("Of "), frame.Anchor("topic "+frame.Cut(p.Topic), "topic", "name", p.Topic), g.Text("; "), frame.Anchor("all", "schedules"),
+			g.Text("; "), frame.Anchor("what they would make", "dryrun", "topic", p.Topic))),
+		g.If(p.May, h.P(frame.Anchor("Make a schedule", "schedule/new", "topic", p.Topic))),
 		p.table(),
 		p.Day.Missing(),
 		p.Day.Lanes(),

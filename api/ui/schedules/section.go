@@ -23,12 +23,22 @@ func New(conn grpc.ClientConnInterface, forecasts *coming.Forecasts) frame.Secti
 		Pages: map[string]frame.Maker{
 			"schedules": s.scheduleList,
 			"schedule":  s.schedule,
+
+			"schedule/new":      s.newSchedule,
+			"schedule/edit":     s.editSchedule,
+			"schedule/backfill": s.backfill,
+			"dryrun":            s.dryRun,
 		},
 		Actions: map[string]frame.Action{
 			"schedule/pause":   s.pauseSchedule,
 			"schedule/resume":  s.resumeSchedule,
 			"schedule/trigger": s.triggerSchedule,
 			"schedule/delete":  s.deleteSchedule,
+
+			"schedule/put":             s.putSchedule,
+			"schedule/preview":         s.previewSchedule,
+			"schedule/backfill/start":  s.startBackfill,
+			"schedule/backfill/cancel": s.cancelBackfill,
 		},
 	}
 }

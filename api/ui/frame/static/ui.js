@@ -3,6 +3,7 @@
 import "./copy.js";
 import "./keys.js";
 import "./live.js";
+import "./preview.js";
 import { show } from "./times.js";
 import { settings } from "./settings.js";
 
