@@ -93,6 +93,7 @@ var pages = []struct {
 	{"nodes", "/ui/nodes", true},
 	{"workers", "/ui/workers", true},
 	{"shards", "/ui/shards?topic=sms", true},
+	{"shards-map", "/ui/shards/map", false},
 	{"settings", "/ui/settings", true},
 	{"nothing", "/ui/nothing", false},
 }

@@ -38,7 +38,7 @@ func (p *nodesPage) body() g.Node {
 		g.If(p.Fleet, frame.Heads("actions")),
 	}
 	return g.Group{
-		h.P(frame.Anchor("Shards and their owners", "shards")),
+		h.P(frame.Anchor("Shards and their owners", "shards"), g.Text(" · "), frame.Anchor("by topic and node", "shards/map")),
 		g.Map(p.Server.GetWarnings(), frame.Warning),
 		frame.Table("Nodes", "Nodes of the fleet", heads, g.Map(p.Nodes, p.row)),
 	}

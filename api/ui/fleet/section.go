@@ -20,11 +20,14 @@ func New(conn grpc.ClientConnInterface) frame.Section {
 			"nodes":   s.nodes,
 			"shards":  s.shards,
 			"workers": s.workers,
+
+			"shards/map": s.shardMap,
 		},
 		Actions: map[string]frame.Action{
 			"node/drain":    s.drainNode,
 			"node/undrain":  s.undrainNode,
 			"shard/release": s.releaseShard,
+			"topic/reshard": s.reshardTopic,
 		},
 	}
 }

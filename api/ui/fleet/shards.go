@@ -22,6 +22,7 @@ type shardsPage struct {
 	Drain  string // the node whose drain is planned; empty: none
 	Moves  []*ddqv1.ShardMove
 	Fleet  bool
+	Of     *resharding // of the topic; nil: the page is of all
 }
 
 func (s *section) shards(ctx context.Context, query url.Values) (frame.View, error) {
@@ -35,6 +36,11 @@ func (s *section) shards(ctx context.Context, query url.Values) (frame.View, err
 		return frame.View{}, err
 	}
 	p.Shards, p.Next = list.GetShards(), list.GetNextPageToken()
+	if p.Topic != "" {
+		if p.Of, err = s.resharding(ctx, p.Topic); err != nil {
+			return frame.View{}, err
+		}
+	}
 	if p.Drain != "" {
 		plan, err := s.admin.PlanRebalance(ctx, &ddqv1.PlanRebalanceRequest{Drain: []string{p.Drain}})
 		if err != nil {
@@ -50,7 +56,12 @@ func (p *shardsPage) body() g.Node {
 	if p.Topic != "" {
 		of = g.Group{g.Text("Of "), frame.Anchor("topic "+frame.Cut(p.Topic), "topic", "name", p.Topic), g.Text("; "), frame.Anchor("all", "shards"), g.Text("; ")}
 	}
-	return g.Group{h.P(of, frame.Anchor("nodes", "nodes")), g.If(p.Drain != "", p.plan()), p.table()}
+	return g.Group{
+		h.P(of, frame.Anchor("nodes", "nodes"), g.Text("; "), frame.Anchor("by topic and node", "shards/map")),
+		g.Iff(p.Of != nil, func() g.Node { return p.Of.state() }),
+		g.If(p.Drain != "", p.plan()), p.table(),
+		g.Iff(p.Of != nil, func() g.Node { return p.Of.act() }),
+	}
 }
 
 // plan says what a drain would move.

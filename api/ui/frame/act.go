@@ -48,6 +48,7 @@ var notices = map[string]string{
 	"draining":    "The node gives up its shards. It goes on to take calls.",
 	"undrained":   "The node may own shards again.",
 	"released":    "The shard is given up; the node that should own it claims it.",
+	"resharded":   "New tasks go to the new shards. The former ones go when they are empty.",
 	"triggered":   "A run was asked for.",
 	"changed":     "It was changed.",
 	"same":        "It is like that: nothing was changed.",
