@@ -95,6 +95,7 @@ var pages = []struct {
 	{"shards", "/ui/shards?topic=sms", true},
 	{"shards-map", "/ui/shards/map", false},
 	{"settings", "/ui/settings", true},
+	{"loglevel", "/ui/loglevel", false},
 	{"nothing", "/ui/nothing", false},
 }
 

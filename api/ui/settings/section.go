@@ -19,6 +19,7 @@ func New(conn grpc.ClientConnInterface) frame.Section {
 	return frame.Section{
 		Pages: map[string]frame.Maker{
 			"settings": s.settings,
+			"loglevel": s.logLevel,
 		},
 		Actions: map[string]frame.Action{
 			"tokens/revoke": s.revokeToken,
@@ -26,6 +27,7 @@ func New(conn grpc.ClientConnInterface) frame.Section {
 		Answers: map[string]frame.Maker{
 			"tokens/create": s.createToken,
 			"tokens/rotate": s.rotateToken,
+			"loglevel":      s.setLogLevel,
 		},
 	}
 }

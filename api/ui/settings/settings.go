@@ -23,6 +23,7 @@ type settingsPage struct {
 	May    bool // make tokens
 
 	Namespaces []*ddqv1.Namespace // for who may change them
+	Fleet      bool               // change what nodes log
 }
 
 func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error) {
@@ -47,7 +48,7 @@ func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error
 		if err != nil {
 			return frame.View{}, err
 		}
-		p.Namespaces = list.GetNamespaces()
+		p.Namespaces, p.Fleet = list.GetNamespaces(), true
 	}
 	return frame.View{Title: "Settings", Page: "settings", Body: p.body()}, nil
 }
@@ -57,6 +58,7 @@ func (p *settingsPage) body() g.Node {
 		h.H2(g.Text("You")), p.you(),
 		h.H2(g.Text("This browser")), browser(),
 		h.H2(g.Text("Server")), p.server(),
+		g.If(p.Fleet, h.P(frame.Anchor("What nodes log", "loglevel"))),
 		g.If(len(p.Namespaces) > 0, g.Group{h.H2(g.Text("Namespaces")), p.namespaces()}),
 		g.If(p.May, g.Group{h.H2(g.Text("Tokens")), p.tokens(), create()}),
 	}
