@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -45,9 +46,10 @@ func (n *Node) tellHosts(addrs []net.Addr) {
 			continue // others cannot be called from loopback, nor from one link's addresses
 		}
 		with := *n
+		with.Rules = math.MaxUint64 // there is to be room for it
 		with.Hosts = strings.TrimPrefix(n.Hosts+","+prefix.Addr().String(), ",")
 		if _, err := with.encode(); err == nil {
-			*n = with
+			n.Hosts = with.Hosts
 		}
 	}
 }

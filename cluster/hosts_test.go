@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -50,5 +51,11 @@ func TestNodeTellsOfTheAddressesThatFit(t *testing.T) {
 	n.tellHosts(addrs)
 	if b, err := n.encode(); err != nil || n.Hosts == "10.0.0.2,fd00::2" {
 		t.Errorf("tells of %q in %d bytes: %v", n.Hosts, len(b), err)
+	}
+	n = Node{Name: "b", Addr: "b:9090", Zone: strings.Repeat("z", 415)}
+	n.tellHosts(addrs)
+	n.Rules = math.MaxUint64
+	if b, err := n.encode(); err != nil || n.Hosts == "" {
+		t.Errorf("tells of %q in %d bytes with rules: %v", n.Hosts, len(b), err)
 	}
 }

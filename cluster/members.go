@@ -138,13 +138,32 @@ func (m *Members) Changed() <-chan struct{} { return m.changed }
 // SetState tells the others whether this node wants shards. It does not wait for
 // them to hear of it.
 func (m *Members) SetState(s State) error {
+	return m.tell(func(self *Node) { self.State = s })
+}
+
+// SetRules tells the others a digest of the rules of this node's time zones. It does not
+// wait for them to hear of it, and fails when there is no room for it.
+func (m *Members) SetRules(rules uint64) error {
+	if m.Self().Rules == rules {
+		return nil
+	}
+	return m.tell(func(self *Node) { self.Rules = rules })
+}
+
+// tell changes what this node tells the others of itself.
+func (m *Members) tell(change func(self *Node)) error {
 	m.announce.Lock()
 	defer m.announce.Unlock()
 	if m.run.Err() != nil {
 		return errors.New("this node has left the fleet")
 	}
+	self := m.Self()
+	change(&self)
+	if _, err := self.encode(); err != nil {
+		return err // it would be no member any more
+	}
 	m.mu.Lock()
-	m.self.State = s
+	m.self = self
 	m.mu.Unlock()
 	m.look()
 	defer poke(m.repeat)

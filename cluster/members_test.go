@@ -146,6 +146,44 @@ func TestDrainingIsSeenByAll(t *testing.T) {
 	})
 }
 
+func TestRulesOfZonesAreSeenByAll(t *testing.T) {
+	bubble(t, func(f *fleet) {
+		a, b, _ := f.three()
+		const rules = 1<<63 + 1 // no float64 holds it
+		if err := b.SetRules(rules); err != nil {
+			t.Fatal(err)
+		}
+		for a.Nodes()[1].Rules != rules {
+			<-a.Changed()
+		}
+		if got := a.Nodes(); got[0].Rules != 0 || got[1].State != cluster.Active || got[2].Rules != 0 {
+			t.Errorf("a sees %+v", got)
+		}
+		if err := b.SetState(cluster.Draining); err != nil {
+			t.Fatal(err)
+		}
+		f.see(a, time.Second, "a:a", "b:d", "c:a")
+		if got := a.Nodes()[1].Rules; got != rules {
+			t.Errorf("rules of b after it drained: %d", got)
+		}
+	})
+}
+
+func TestRulesWithoutRoomLeaveTheNodeAMember(t *testing.T) {
+	bubble(t, func(f *fleet) {
+		a := f.start("a")
+		b := f.start("b", func(c *cluster.Config) { c.Node.Zone = strings.Repeat("z", 430) })
+		f.see(a, 2*time.Second, "a:a", "b:a")
+		if err := b.SetRules(1<<64 - 1); err == nil {
+			t.Error("there is room for the rules")
+		}
+		if err := b.SetState(cluster.Draining); err != nil {
+			t.Fatal(err)
+		}
+		f.see(a, time.Second, "a:a", "b:d")
+	})
+}
+
 func TestCrashIsNoticed(t *testing.T) {
 	bubble(t, func(f *fleet) {
 		a, b, c := f.three()

@@ -53,6 +53,10 @@ type Node struct {
 	// were cells does not, and does not say so.
 	Tells bool `json:"l,omitempty"`
 
+	// Rules is a digest of the rules of its time zones; 0 while it is not known, and of a program
+	// of before.
+	Rules uint64 `json:"r,omitempty"`
+
 	// Hosts are its machine's addresses, with commas between them, as far as they fit.
 	// Start fills them in.
 	Hosts string `json:"h,omitempty"`
