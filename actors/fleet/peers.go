@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/pulse"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/zones"
 )
 
 // MemberState says whether a member of the fleet may own shards.
@@ -28,7 +29,8 @@ type Member struct {
 	Zone    string
 	Version string
 	State   MemberState
-	Old     bool // its program tells no schedule and no workflow of the ends of tasks
+	Old     bool        // its program tells no schedule and no workflow of the ends of tasks
+	Rules   zones.Rules // of its time zones; 0 while they are not known, and of a program of before
 
 	// Hosts are the addresses that its calls come from, as far as gossip knows them.
 	Hosts []netip.Addr

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -26,6 +27,7 @@ func (s *Upkeep) followFleet(ctx context.Context) {
 			return
 		case <-s.node.Membership().Changed():
 			s.node.Membership().Update()
+			s.watchZones()
 			s.node.Peer().Resumed() // a node that died may have died before it told
 			s.node.ViewChanged()
 			s.Discover(ctx)
@@ -35,6 +37,22 @@ func (s *Upkeep) followFleet(ctx context.Context) {
 			s.Discover(ctx)
 		}
 	}
+}
+
+// watchZones logs when time zones of nodes begin to differ, or other nodes' do, and when they
+// agree again.
+func (s *Upkeep) watchZones() {
+	found := fleet.FindOtherZones(s.node.Membership().View())
+	text := found.String()
+	switch {
+	case text == s.zones:
+		return
+	case text != "":
+		s.node.Log().Warn(fleet.ZonesDiffer, "nodes", found.Others, "others", found.Most)
+	default:
+		s.node.Log().Info("nodes have the same time zones again")
+	}
+	s.zones = text
 }
 
 // CheckSeqs shows the shards that are in use how far the store is: all of them

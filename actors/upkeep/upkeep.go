@@ -21,6 +21,7 @@ type Upkeep struct {
 	rhythm  rhythm
 
 	suspected int64  // of Suspect: the last that CheckSeqs acted on
+	zones     string // of OtherZones: the last that watchZones logged
 	servers   uint64 // of store.Info: what FollowServers last acted on
 	chores    int    // so many times
 

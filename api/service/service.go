@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/forecasts"
@@ -113,6 +114,9 @@ func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
 	}
 	if by := s.node.Clocks().Spread(); by > actors.ClockSpread {
 		status.Warnings = append(status.Warnings, actors.SpreadText(by))
+	}
+	if text := fleet.FindOtherZones(s.node.Membership().View()).String(); text != "" {
+		status.Warnings = append(status.Warnings, text)
 	}
 	if off := time.Until(s.node.Clock().Now()); off.Abs() > clock.ClockJump {
 		status.Warnings = append(status.Warnings, fmt.Sprintf("the store's clock is %v off this node's", off.Round(time.Millisecond)))

@@ -17,6 +17,7 @@ import (
 	"github.com/ddq-io/ddq/api/peer"
 	"github.com/ddq-io/ddq/cluster"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/zones"
 )
 
 // FleetConfig is how a node finds others. Without a gossip address it stands alone.
@@ -107,13 +108,16 @@ func joinFleet(ctx context.Context, cfg *Config, log *slog.Logger, reg *promethe
 	if err != nil {
 		return nil, startError{err}
 	}
-	return &gossip{Members: m, peers: peer.New(peer.Config{DialOptions: cfg.TLS.dialOptions(), Credential: cfg.credential()}, log)}, nil
+	return &gossip{
+		Members: m, peers: peer.New(peer.Config{DialOptions: cfg.TLS.dialOptions(), Credential: cfg.credential()}, log), rules: ruleTeller{fleet: m, log: log},
+	}, nil
 }
 
 // gossip is the members as the runtime sees them.
 type gossip struct {
 	*cluster.Members
 	peers *peer.Peers
+	rules ruleTeller
 }
 
 // View returns who is there now.
@@ -129,6 +133,7 @@ func (f *gossip) SetDraining(draining bool) error {
 
 // close leaves the fleet and breaks the links.
 func (f *gossip) close(ctx context.Context) error {
+	f.rules.stop()
 	return errors.Join(f.Leave(ctx), f.peers.Close())
 }
 
@@ -152,7 +157,7 @@ func (v *view) Members() []fleet.Member {
 	members := make([]fleet.Member, len(v.nodes))
 	for i, n := range v.nodes {
 		members[i] = fleet.Member{
-			Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: memberStates[n.State], Old: !n.Tells, Hosts: n.Callers(),
+			Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: memberStates[n.State], Old: !n.Tells, Hosts: n.Callers(), Rules: zones.Rules(n.Rules),
 		}
 	}
 	return members

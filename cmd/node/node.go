@@ -256,6 +256,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 		if err := p.Fleet.SetDraining(false); err != nil {
 			return err
 		}
+		p.Fleet.rules.start()
 	}
 	about := []any{"addr", n.grpcAddr, "http", n.httpAddr, "node", cfg.Actors.Node, "store", cfg.StoreName()}
 	if cfg.servesUI() {

@@ -1,10 +1,12 @@
 package servicetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -32,6 +34,9 @@ type Fleet struct {
 
 	// Horizon is that of the nodes, by name; set before Join.
 	Horizon map[string]time.Duration
+
+	// Log is where nodes log that join from now on; nil: nowhere.
+	Log *slog.Logger
 
 	Mu      sync.Mutex
 	Nodes   map[string]*Node
@@ -76,7 +81,7 @@ func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)
 func (f *Fleet) Join(name string) *Node {
 	f.Helper()
 	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, cellStore: f.Store}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
-	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name]}, n.Store, Discard(), n.registry)
+	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name]}, n.Store, cmp.Or(f.Log, Discard()), n.registry)
 	node.Clock().ShiftBase(-f.Off[name])
 	node.Join(n, n)
 	n.Upkeep = upkeep.New(node)
