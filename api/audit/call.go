@@ -23,11 +23,12 @@ const (
 // Call is what is written down of one.
 type Call struct {
 	Method  string
-	Request any // of a unary call; nil of a stream
+	Request any    // of a unary call; nil of a stream
+	ID      string // of the request; empty: it has none, or none yet
 }
 
 func (c *Call) record(ctx context.Context, event string) *Record {
-	r := &Record{Event: event, Method: c.Method, Address: addressOf(ctx)}
+	r := &Record{Event: event, Method: c.Method, RequestID: c.ID, Address: addressOf(ctx)}
 	if event != Refused { // nobody was asked who calls, so it is somebody of this machine
 		r.Caller = auth.KindLocal.String()
 	}

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/requestid"
 )
 
 // Auditor stands before the handlers of calls that are written down.
@@ -28,12 +29,15 @@ func (a *Auditor) Unary(ctx context.Context, request any, info *grpc.UnaryServer
 	if !a.Audited(info.FullMethod) {
 		return handler(ctx, request)
 	}
-	c := &Call{info.FullMethod, request}
+	c := &Call{info.FullMethod, request, requestid.Given(ctx)}
 	asked, err := a.Log.Asked(ctx, c)
 	if err != nil {
 		return nil, down()
 	}
 	reply, answer := handler(ctx, request)
+	if answer != nil {
+		c.ID, answer = requestid.Name(ctx, answer)
+	}
 	if err := a.Log.Answered(ctx, asked, c, a.Code(answer)); err != nil {
 		return nil, down() // that it was asked for is written down
 	}
@@ -45,13 +49,17 @@ func (a *Auditor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamSer
 	if !a.Audited(info.FullMethod) {
 		return handler(srv, stream)
 	}
-	c := &Call{Method: info.FullMethod}
-	asked, err := a.Log.Asked(stream.Context(), c)
+	ctx := stream.Context()
+	c := &Call{Method: info.FullMethod, ID: requestid.Given(ctx)}
+	asked, err := a.Log.Asked(ctx, c)
 	if err != nil {
 		return down()
 	}
 	answer := handler(srv, stream)
-	if err := a.Log.Answered(stream.Context(), asked, c, a.Code(answer)); err != nil {
+	if answer != nil {
+		c.ID, answer = requestid.Name(ctx, answer)
+	}
+	if err := a.Log.Answered(ctx, asked, c, a.Code(answer)); err != nil {
 		return down()
 	}
 	return answer

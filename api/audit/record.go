@@ -31,7 +31,9 @@ type Record struct {
 
 	Namespace string `json:"namespace,omitempty"` // of the call; none: the default one
 
-	Method  string          `json:"method,omitempty"`
+	Method    string `json:"method,omitempty"`
+	RequestID string `json:"request_id,omitempty"` // of a call that failed, and of others that came with one
+
 	Request json.RawMessage `json:"request,omitempty"` // without payloads; cut where it is long
 	Code    string          `json:"code,omitempty"`    // OK, or why not
 	Count   int64           `json:"count,omitempty"`   // Refused: how many since the last record of the kind, beside this one

@@ -15,6 +15,9 @@ type Origin struct {
 	// Chain is the certificate of the client, which was verified, and those that signed it;
 	// empty: it showed none.
 	Chain []*x509.Certificate
+
+	// Request is the id of the HTTP request that the call is part of; empty: of none.
+	Request string
 }
 
 // OriginFrom is that of a connection. state may be nil: without TLS.

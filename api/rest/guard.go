@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/api/auth"
+	"github.com/ddq-io/ddq/api/requestid"
 )
 
 // requestIDHeader names a request, in its answer, in the log and in problems.
@@ -92,7 +92,8 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.HandlerF
 	if r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	h.Set(requestIDHeader, requestID(r))
+	id := requestID(r)
+	h.Set(requestIDHeader, id)
 	if !g.knows(r) {
 		p := refuse(http.StatusMisdirectedRequest, "WRONG_HOST", "", fmt.Sprintf("this server is not %q; its names are set with --http-host", r.Host))
 		p.write(w, r)
@@ -104,16 +105,18 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.HandlerF
 	}
 	g.allowOrigin(h, r)
 	defer g.recover(w, r)
-	next(w, r.WithContext(auth.WithOrigin(r.Context(), originOf(r))))
+	next(w, r.WithContext(auth.WithOrigin(r.Context(), originOf(r, id))))
 }
 
-// originOf is where a request comes from.
-func originOf(r *http.Request) auth.Origin {
-	addr, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return auth.OriginFrom(nil, r.TLS)
+// originOf is where a request of some id comes from.
+func originOf(r *http.Request, id string) auth.Origin {
+	var from net.Addr
+	if addr, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		from = net.TCPAddrFromAddrPort(addr)
 	}
-	return auth.OriginFrom(net.TCPAddrFromAddrPort(addr), r.TLS)
+	o := auth.OriginFrom(from, r.TLS)
+	o.Request = id
+	return o
 }
 
 func crossOrigin() *problem {
@@ -124,16 +127,10 @@ func crossOrigin() *problem {
 
 // requestID is the caller's when it is a UUID, else a new one.
 func requestID(r *http.Request) string {
-	if given := r.Header.Get(requestIDHeader); len(given) == 36 {
-		if id, err := uuid.Parse(given); err == nil {
-			return id.String()
-		}
+	if id := requestid.Read(r.Header.Get(requestIDHeader)); id != "" {
+		return id
 	}
-	id, err := uuid.NewV7()
-	if err != nil { // the system has no random numbers
-		panic(err)
-	}
-	return id.String()
+	return requestid.New()
 }
 
 // knows reports whether the request is for a host that this port is.

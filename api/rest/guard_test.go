@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ddq-io/ddq/api/requestid"
 )
 
 func TestHostsOfOthersAreRefused(t *testing.T) {
@@ -97,6 +99,18 @@ func TestRequestIDs(t *testing.T) {
 		if got := r.do("GET", "/v1/server", "", "Ddq-Request-Id: "+bad).header.Get("Ddq-Request-Id"); got == bad || len(got) != 36 {
 			t.Errorf("%q became %q", bad, got)
 		}
+	}
+}
+
+// What a request comes to within the server has the id of its answer.
+func TestCallsHaveTheIDOfTheirRequest(t *testing.T) {
+	r := newRig(t, Config{})
+	var seen string
+	must(t, r.port.Route("/look", Rule{Public: true}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen = requestid.Given(r.Context())
+	})))
+	if got := r.do("GET", "/look", "").want(200).header.Get("Ddq-Request-Id"); got == "" || got != seen {
+		t.Errorf("answered as %q, called as %q", got, seen)
 	}
 }
 

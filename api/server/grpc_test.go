@@ -69,7 +69,7 @@ func newRigOver(t *testing.T, secure credentials.TransportCredentials, config Co
 	return newRigLogging(t, quiet, secure, config, system, members...)
 }
 
-// newRigLogging is newRigOver with a node that logs.
+// newRigLogging is newRigOver with a node and a server that log.
 func newRigLogging(t *testing.T, log *slog.Logger, secure credentials.TransportCredentials, config Config, system actors.Config, members ...fleet.Member) *rig {
 	t.Helper()
 	db := memstore.New()
@@ -87,7 +87,7 @@ func newRigLogging(t *testing.T, log *slog.Logger, secure credentials.TransportC
 	up.Start()
 	r.long = operations.New(db, "node", node.Clock().Millis, quiet)
 	config.Operations = r.long
-	r.server = New(config, r.service, quiet, nil)
+	r.server = New(config, r.service, log, nil)
 	r.lis = bufconn.Listen(1 << 20)
 	go func() {
 		if err := r.server.Serve(ipListener{r.lis}); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/audit"
+	"github.com/ddq-io/ddq/api/requestid"
 	"github.com/ddq-io/ddq/api/server/guard"
 	"github.com/ddq-io/ddq/api/server/naming"
 	"github.com/ddq-io/ddq/api/server/status"
@@ -107,8 +108,9 @@ func (i *interceptor) streamErrors(srv any, stream grpc.ServerStream, info *grpc
 // recovered turns a panic into an error that says nothing to the caller.
 func (i *interceptor) recovered(ctx context.Context, p any) error {
 	i.metrics.panics.Inc()
-	i.log.ErrorContext(ctx, "handler panicked", "err", p, "stack", string(debug.Stack()))
-	return &problem.Error{Kind: problem.Internal, Message: fmt.Sprintf("panic: %v", p)}
+	id, err := requestid.Name(ctx, &problem.Error{Kind: problem.Internal, Message: fmt.Sprintf("panic: %v", p)})
+	i.log.ErrorContext(ctx, "handler panicked", "request", id, "err", p, "stack", string(debug.Stack()))
+	return err
 }
 
 // guard runs f and turns a panic into an error, for goroutines that the

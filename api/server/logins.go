@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/audit"
+	"github.com/ddq-io/ddq/api/requestid"
 	"github.com/ddq-io/ddq/api/server/status"
 )
 
@@ -27,7 +28,7 @@ func (l *Logins) Login(ctx context.Context, token string) (key string, expires t
 	if err != nil {
 		var e *problem.Error
 		if l.s.config.Audit != nil && errors.As(err, &e) {
-			l.s.config.Audit.Refused(ctx, &audit.Call{Method: "login"}, e.Reason)
+			l.s.config.Audit.Refused(ctx, &audit.Call{Method: "login", ID: requestid.Given(ctx)}, e.Reason)
 		}
 		return "", time.Time{}, status.Of(ctx, l.s.queue.log, "login", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ddq-io/ddq/api/audit"
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/requestid"
 )
 
 // Guard stands before every handler while callers have to say who they are. It asks once for
@@ -43,10 +44,12 @@ func (g *Guard) Audited(method string) bool {
 
 // refuse writes a refusal down, and returns it.
 func (g *Guard) refuse(ctx context.Context, method string, e *problem.Error) error {
-	if g.audit != nil {
-		g.audit.Refused(ctx, &audit.Call{Method: method}, e.Reason)
+	if g.audit == nil {
+		return e
 	}
-	return e
+	id, err := requestid.Name(ctx, e)
+	g.audit.Refused(ctx, &audit.Call{Method: method, ID: id}, e.Reason)
+	return err
 }
 
 // Learn panics when a method has no rule, or a rule no method: such a server must not start.

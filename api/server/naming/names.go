@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/requestid"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -182,11 +183,16 @@ func (ns in) task(t *ddqv1.Task) {
 
 // Error returns an error with the names that callers know.
 func (n *Names) Error(namespace string, err error) error {
-	e, is := err.(*problem.Error) //nolint:errorlint // what wraps one is not for callers
-	if !is || e == nil || namespace == store.DefaultNamespace {
+	if err == nil || namespace == store.DefaultNamespace {
 		return err
 	}
-	own := *e
-	own.Message = in(namespace).quote(e.Message)
-	return &own
+	return requestid.Edit(err, func(err error) error {
+		e, is := err.(*problem.Error) //nolint:errorlint // what wraps one is not for callers
+		if !is || e == nil {
+			return err
+		}
+		own := *e
+		own.Message = in(namespace).quote(e.Message)
+		return &own
+	})
 }

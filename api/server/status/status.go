@@ -9,13 +9,16 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/requestid"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
@@ -116,9 +119,12 @@ func metadataOf(e *problem.Error) map[string]string {
 	return known
 }
 
-// Of turns what a handler returned into what the caller sees. Internal
-// errors go to log under a number, and only the number to the caller.
+// Of turns what a handler returned into what the caller sees, and tells it the id of the
+// request in the trailer. Internal errors go to log under a number, and only the number to
+// the caller.
 func Of(ctx context.Context, log *slog.Logger, method string, err error) error {
+	id, err := requestid.Split(ctx, err)
+	_ = grpc.SetTrailer(ctx, metadata.Pairs(requestid.Key, id)) // a call within the process has none
 	if madeByLibrary(err) {
 		return err
 	}
@@ -126,7 +132,7 @@ func Of(ctx context.Context, log *slog.Logger, method string, err error) error {
 	info := &errdetails.ErrorInfo{Reason: e.Reason, Domain: domain}
 	if Code(e.Kind) == codes.Internal {
 		incident := uuid.NewString()
-		log.ErrorContext(ctx, "call failed", "method", method, "incident", incident, "err", err)
+		log.ErrorContext(ctx, "call failed", "method", method, "request", id, "incident", incident, "err", err)
 		info.Reason, info.Metadata = "INTERNAL", map[string]string{"incident": incident}
 		return withDetails(codes.Internal, "internal error, incident "+incident, info)
 	}
