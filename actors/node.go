@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -34,6 +35,7 @@ type Node struct {
 	topics   *Topics
 	clocks   *Clocks
 	started  time.Time
+	addr     atomic.Pointer[string] // where it is reached
 	engine   *actor.ActorSystem
 	stoppers []func() // see BeforeStop
 	health   health
@@ -50,6 +52,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	levels := loglevel.Of(log)
 	rt := &runtime.Runtime{Name: cfg.Node, Waiters: runtime.NewWaiters(), Metrics: m, Log: levels.Logger(), Random: rand.Float64}
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt, lives: shardLives{rt}, wakes: wakeTimes{rt: rt}}, clocks: &Clocks{rt: rt}}
+	s.SetAddr(cfg.Addr)
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
 	rt.Meter = meter.New(rt.Clock.Millis)

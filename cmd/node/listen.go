@@ -36,6 +36,18 @@ func checkListener(flag, addr string, insecure bool) error {
 	return wrongf("--%s %s: other machines could reach it, and there is no authentication; use 127.0.0.1, or accept that with --insecure", flag, addr)
 }
 
+// withPort gives an address whose port is 0 the port of another one.
+func withPort(addr, bound string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port != "0" {
+		return addr
+	}
+	if _, port, err = net.SplitHostPort(bound); err != nil {
+		return addr
+	}
+	return net.JoinHostPort(host, port)
+}
+
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true

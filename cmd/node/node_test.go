@@ -33,6 +33,9 @@ func TestNodeServesUntilItStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	if nodes, err := c.Nodes(t.Context()); err != nil || len(nodes) != 1 || nodes[0].Addr != n.GRPCAddr() {
+		t.Errorf("nodes %+v, %v; it listens at %s", nodes, err, n.GRPCAddr())
+	}
 	if status, err := c.Server(t.Context()); err != nil || status.Store != "memory" || n.Ready() != nil || n.HTTPAddr() == "" {
 		t.Errorf("%+v, %v; ready %v, probes at %q", status, err, n.Ready(), n.HTTPAddr())
 	}
