@@ -212,6 +212,15 @@ type Past struct {
 	Ended   store.Millis
 }
 
+// SkippedSince reports whether an occurrence of a time or later was skipped, as far back as the
+// history goes; of a schedule without a history, whether ever one was.
+func (s *Schedule) SkippedSince(at store.Millis) bool {
+	if s.Spec.History == 0 {
+		return len(s.Skipped) > 0
+	}
+	return slices.ContainsFunc(s.History, func(h Past) bool { return h.Reason != 0 && h.At >= at })
+}
+
 // Table is the timetable of the spec.
 func (s *Schedule) Table() (*timetable.Timetable, error) {
 	return timetable.New(s.Timetable, s.Name, s.Anchor.Time())

@@ -129,6 +129,11 @@ type ScheduleFilter struct {
 	Prefix string            // of names
 	State  ScheduleState     // any when zero
 	Labels map[string]string // schedules that have all of these
+
+	// SkippedSince finds schedules that have skipped an occurrence of this time or later, as far
+	// back as their history goes; of those without a history all that have ever skipped one. Any
+	// when zero.
+	SkippedSince time.Time
 }
 
 // ListSchedules goes through schedules in no particular order. The sequence ends with the
@@ -137,7 +142,7 @@ func (c *Schedules) ListSchedules(ctx context.Context, f ScheduleFilter) iter.Se
 	return call.Pages(func(token string) ([]ScheduleStatus, string, error) {
 		reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.ListSchedules, &ddqv1.ListSchedulesRequest{
 			Topic: f.Topic, Prefix: f.Prefix, State: ddqv1.ScheduleState(f.State), Labels: wire.Attributes(f.Labels),
-			PageSize: call.PageSize, PageToken: token,
+			SkippedSince: wire.Stamp(f.SkippedSince), PageSize: call.PageSize, PageToken: token,
 		})
 		return call.List(reply.GetSchedules(), func(s *ddqv1.GetScheduleResponse) ScheduleStatus {
 			return scheduleStatus(s.GetSchedule(), s.GetStatus())

@@ -2144,8 +2144,11 @@ type ListSchedulesRequest struct {
 	// Schedules that have all of these labels.
 	Labels []*Attribute `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`
 	// 100 when 0; at most 1,000.
-	PageSize      int32  `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	PageToken     string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageSize  int32  `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Schedules that have skipped an occurrence of this time or later, as far back as their history
+	// goes; of those without a history all that have ever skipped one. Any when unset.
+	SkippedSince  *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=skipped_since,json=skippedSince,proto3" json:"skipped_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2220,6 +2223,13 @@ func (x *ListSchedulesRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListSchedulesRequest) GetSkippedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SkippedSince
+	}
+	return nil
 }
 
 type ListSchedulesResponse struct {
@@ -4532,7 +4542,7 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\askipped\x18\x05 \x03(\v2\x11.ddq.v1.SkipTotalR\askipped\"M\n" +
 	"\tSkipTotal\x12*\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x12.ddq.v1.SkipReasonR\x06reason\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\xd8\x01\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\x99\x02\n" +
 	"\x14ListSchedulesRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12+\n" +
@@ -4540,7 +4550,8 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x06labels\x18\x04 \x03(\v2\x11.ddq.v1.AttributeR\x06labels\x12\x1b\n" +
 	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x06 \x01(\tR\tpageToken\"z\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\x12?\n" +
+	"\rskipped_since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\fskippedSince\"z\n" +
 	"\x15ListSchedulesResponse\x129\n" +
 	"\tschedules\x18\x01 \x03(\v2\x1b.ddq.v1.GetScheduleResponseR\tschedules\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x8f\x01\n" +
@@ -4861,127 +4872,128 @@ var file_ddq_v1_schedule_proto_goTypes = []any{
 	(*AudiencePreview)(nil),          // 68: ddq.v1.AudiencePreview
 }
 var file_ddq_v1_schedule_proto_depIdxs = []int32{
-	12, // 0: ddq.v1.Schedule.timetable:type_name -> ddq.v1.Timetable
-	63, // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
-	64, // 2: ddq.v1.Schedule.workflow:type_name -> ddq.v1.Workflow
-	11, // 3: ddq.v1.Schedule.audience:type_name -> ddq.v1.AudienceTarget
-	2,  // 4: ddq.v1.Schedule.overlap:type_name -> ddq.v1.Overlap
-	16, // 5: ddq.v1.Schedule.catch_up:type_name -> ddq.v1.CatchUp
-	65, // 6: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
-	0,  // 7: ddq.v1.AudienceTarget.quiet:type_name -> ddq.v1.QuietPolicy
-	13, // 8: ddq.v1.Timetable.entries:type_name -> ddq.v1.TimetableEntry
-	66, // 9: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
-	66, // 10: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
-	14, // 11: ddq.v1.TimetableEntry.every:type_name -> ddq.v1.Interval
-	15, // 12: ddq.v1.TimetableEntry.at:type_name -> ddq.v1.Instants
-	1,  // 13: ddq.v1.Interval.from:type_name -> ddq.v1.IntervalFrom
-	66, // 14: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
-	3,  // 15: ddq.v1.CatchUp.policy:type_name -> ddq.v1.CatchUpPolicy
-	10, // 16: ddq.v1.PutScheduleRequest.schedule:type_name -> ddq.v1.Schedule
-	4,  // 17: ddq.v1.PutScheduleResponse.outcome:type_name -> ddq.v1.PutOutcome
-	66, // 18: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
-	57, // 19: ddq.v1.PutScheduleResponse.warnings:type_name -> ddq.v1.DueWarning
-	17, // 20: ddq.v1.PutSchedulesRequest.schedules:type_name -> ddq.v1.PutScheduleRequest
-	21, // 21: ddq.v1.PutSchedulesResponse.results:type_name -> ddq.v1.PutScheduleResult
-	18, // 22: ddq.v1.PutScheduleResult.put:type_name -> ddq.v1.PutScheduleResponse
-	67, // 23: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
-	10, // 24: ddq.v1.GetScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	24, // 25: ddq.v1.GetScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	5,  // 26: ddq.v1.ScheduleStatus.state:type_name -> ddq.v1.ScheduleState
-	66, // 27: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
-	26, // 28: ddq.v1.ScheduleStatus.open_runs:type_name -> ddq.v1.ScheduleRun
-	26, // 29: ddq.v1.ScheduleStatus.history:type_name -> ddq.v1.ScheduleRun
-	27, // 30: ddq.v1.ScheduleStatus.totals:type_name -> ddq.v1.ScheduleTotals
-	66, // 31: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
-	25, // 32: ddq.v1.ScheduleStatus.backfills:type_name -> ddq.v1.Backfill
-	66, // 33: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
-	66, // 34: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
-	2,  // 35: ddq.v1.Backfill.overlap:type_name -> ddq.v1.Overlap
-	66, // 36: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
-	66, // 37: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
-	6,  // 38: ddq.v1.ScheduleRun.origin:type_name -> ddq.v1.RunOrigin
-	7,  // 39: ddq.v1.ScheduleRun.outcome:type_name -> ddq.v1.RunOutcome
-	8,  // 40: ddq.v1.ScheduleRun.skipped:type_name -> ddq.v1.SkipReason
-	28, // 41: ddq.v1.ScheduleTotals.skipped:type_name -> ddq.v1.SkipTotal
-	8,  // 42: ddq.v1.SkipTotal.reason:type_name -> ddq.v1.SkipReason
-	5,  // 43: ddq.v1.ListSchedulesRequest.state:type_name -> ddq.v1.ScheduleState
-	65, // 44: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
-	23, // 45: ddq.v1.ListSchedulesResponse.schedules:type_name -> ddq.v1.GetScheduleResponse
-	9,  // 46: ddq.v1.DeleteScheduleRequest.open_runs:type_name -> ddq.v1.OpenRuns
-	10, // 47: ddq.v1.PauseScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	24, // 48: ddq.v1.PauseScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	10, // 49: ddq.v1.ResumeScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	24, // 50: ddq.v1.ResumeScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	2,  // 51: ddq.v1.TriggerScheduleRequest.overlap:type_name -> ddq.v1.Overlap
-	66, // 52: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	66, // 53: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	2,  // 54: ddq.v1.BackfillScheduleRequest.overlap:type_name -> ddq.v1.Overlap
-	10, // 55: ddq.v1.PreviewScheduleRequest.schedule:type_name -> ddq.v1.Schedule
-	44, // 56: ddq.v1.PreviewScheduleRequest.existing:type_name -> ddq.v1.ScheduleName
-	66, // 57: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	66, // 58: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	46, // 59: ddq.v1.PreviewScheduleResponse.occurrences:type_name -> ddq.v1.PreviewedOccurrence
-	57, // 60: ddq.v1.PreviewScheduleResponse.warnings:type_name -> ddq.v1.DueWarning
-	68, // 61: ddq.v1.PreviewScheduleResponse.audience:type_name -> ddq.v1.AudiencePreview
-	66, // 62: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
-	66, // 63: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
-	8,  // 64: ddq.v1.PreviewedOccurrence.skipped:type_name -> ddq.v1.SkipReason
-	48, // 65: ddq.v1.Calendar.spans:type_name -> ddq.v1.CalendarSpan
-	47, // 66: ddq.v1.PutCalendarRequest.calendar:type_name -> ddq.v1.Calendar
-	4,  // 67: ddq.v1.PutCalendarResponse.outcome:type_name -> ddq.v1.PutOutcome
-	47, // 68: ddq.v1.GetCalendarResponse.calendar:type_name -> ddq.v1.Calendar
-	47, // 69: ddq.v1.ListCalendarsResponse.calendars:type_name -> ddq.v1.Calendar
-	66, // 70: ddq.v1.DueWarning.time:type_name -> google.protobuf.Timestamp
-	66, // 71: ddq.v1.DueWarning.emptiest_time:type_name -> google.protobuf.Timestamp
-	66, // 72: ddq.v1.ForecastRequest.from:type_name -> google.protobuf.Timestamp
-	66, // 73: ddq.v1.ForecastRequest.to:type_name -> google.protobuf.Timestamp
-	66, // 74: ddq.v1.ForecastResponse.from:type_name -> google.protobuf.Timestamp
-	57, // 75: ddq.v1.ForecastResponse.warnings:type_name -> ddq.v1.DueWarning
-	66, // 76: ddq.v1.DryRunRequest.from:type_name -> google.protobuf.Timestamp
-	66, // 77: ddq.v1.DryRunRequest.to:type_name -> google.protobuf.Timestamp
-	62, // 78: ddq.v1.DryRunResponse.runs:type_name -> ddq.v1.PlannedRun
-	66, // 79: ddq.v1.PlannedRun.occurrence_time:type_name -> google.protobuf.Timestamp
-	66, // 80: ddq.v1.PlannedRun.due:type_name -> google.protobuf.Timestamp
-	6,  // 81: ddq.v1.PlannedRun.origin:type_name -> ddq.v1.RunOrigin
-	17, // 82: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
-	19, // 83: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
-	22, // 84: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
-	29, // 85: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
-	31, // 86: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
-	33, // 87: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
-	35, // 88: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
-	37, // 89: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
-	39, // 90: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
-	41, // 91: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
-	43, // 92: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
-	58, // 93: ddq.v1.ScheduleService.Forecast:input_type -> ddq.v1.ForecastRequest
-	60, // 94: ddq.v1.ScheduleService.DryRun:input_type -> ddq.v1.DryRunRequest
-	49, // 95: ddq.v1.ScheduleService.PutCalendar:input_type -> ddq.v1.PutCalendarRequest
-	51, // 96: ddq.v1.ScheduleService.GetCalendar:input_type -> ddq.v1.GetCalendarRequest
-	53, // 97: ddq.v1.ScheduleService.ListCalendars:input_type -> ddq.v1.ListCalendarsRequest
-	55, // 98: ddq.v1.ScheduleService.DeleteCalendar:input_type -> ddq.v1.DeleteCalendarRequest
-	18, // 99: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
-	20, // 100: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
-	23, // 101: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
-	30, // 102: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
-	32, // 103: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
-	34, // 104: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
-	36, // 105: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
-	38, // 106: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
-	40, // 107: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
-	42, // 108: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
-	45, // 109: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
-	59, // 110: ddq.v1.ScheduleService.Forecast:output_type -> ddq.v1.ForecastResponse
-	61, // 111: ddq.v1.ScheduleService.DryRun:output_type -> ddq.v1.DryRunResponse
-	50, // 112: ddq.v1.ScheduleService.PutCalendar:output_type -> ddq.v1.PutCalendarResponse
-	52, // 113: ddq.v1.ScheduleService.GetCalendar:output_type -> ddq.v1.GetCalendarResponse
-	54, // 114: ddq.v1.ScheduleService.ListCalendars:output_type -> ddq.v1.ListCalendarsResponse
-	56, // 115: ddq.v1.ScheduleService.DeleteCalendar:output_type -> ddq.v1.DeleteCalendarResponse
-	99, // [99:116] is the sub-list for method output_type
-	82, // [82:99] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	12,  // 0: ddq.v1.Schedule.timetable:type_name -> ddq.v1.Timetable
+	63,  // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
+	64,  // 2: ddq.v1.Schedule.workflow:type_name -> ddq.v1.Workflow
+	11,  // 3: ddq.v1.Schedule.audience:type_name -> ddq.v1.AudienceTarget
+	2,   // 4: ddq.v1.Schedule.overlap:type_name -> ddq.v1.Overlap
+	16,  // 5: ddq.v1.Schedule.catch_up:type_name -> ddq.v1.CatchUp
+	65,  // 6: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
+	0,   // 7: ddq.v1.AudienceTarget.quiet:type_name -> ddq.v1.QuietPolicy
+	13,  // 8: ddq.v1.Timetable.entries:type_name -> ddq.v1.TimetableEntry
+	66,  // 9: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
+	66,  // 10: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
+	14,  // 11: ddq.v1.TimetableEntry.every:type_name -> ddq.v1.Interval
+	15,  // 12: ddq.v1.TimetableEntry.at:type_name -> ddq.v1.Instants
+	1,   // 13: ddq.v1.Interval.from:type_name -> ddq.v1.IntervalFrom
+	66,  // 14: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
+	3,   // 15: ddq.v1.CatchUp.policy:type_name -> ddq.v1.CatchUpPolicy
+	10,  // 16: ddq.v1.PutScheduleRequest.schedule:type_name -> ddq.v1.Schedule
+	4,   // 17: ddq.v1.PutScheduleResponse.outcome:type_name -> ddq.v1.PutOutcome
+	66,  // 18: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
+	57,  // 19: ddq.v1.PutScheduleResponse.warnings:type_name -> ddq.v1.DueWarning
+	17,  // 20: ddq.v1.PutSchedulesRequest.schedules:type_name -> ddq.v1.PutScheduleRequest
+	21,  // 21: ddq.v1.PutSchedulesResponse.results:type_name -> ddq.v1.PutScheduleResult
+	18,  // 22: ddq.v1.PutScheduleResult.put:type_name -> ddq.v1.PutScheduleResponse
+	67,  // 23: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
+	10,  // 24: ddq.v1.GetScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24,  // 25: ddq.v1.GetScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	5,   // 26: ddq.v1.ScheduleStatus.state:type_name -> ddq.v1.ScheduleState
+	66,  // 27: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
+	26,  // 28: ddq.v1.ScheduleStatus.open_runs:type_name -> ddq.v1.ScheduleRun
+	26,  // 29: ddq.v1.ScheduleStatus.history:type_name -> ddq.v1.ScheduleRun
+	27,  // 30: ddq.v1.ScheduleStatus.totals:type_name -> ddq.v1.ScheduleTotals
+	66,  // 31: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
+	25,  // 32: ddq.v1.ScheduleStatus.backfills:type_name -> ddq.v1.Backfill
+	66,  // 33: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
+	66,  // 34: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
+	2,   // 35: ddq.v1.Backfill.overlap:type_name -> ddq.v1.Overlap
+	66,  // 36: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
+	66,  // 37: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
+	6,   // 38: ddq.v1.ScheduleRun.origin:type_name -> ddq.v1.RunOrigin
+	7,   // 39: ddq.v1.ScheduleRun.outcome:type_name -> ddq.v1.RunOutcome
+	8,   // 40: ddq.v1.ScheduleRun.skipped:type_name -> ddq.v1.SkipReason
+	28,  // 41: ddq.v1.ScheduleTotals.skipped:type_name -> ddq.v1.SkipTotal
+	8,   // 42: ddq.v1.SkipTotal.reason:type_name -> ddq.v1.SkipReason
+	5,   // 43: ddq.v1.ListSchedulesRequest.state:type_name -> ddq.v1.ScheduleState
+	65,  // 44: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
+	66,  // 45: ddq.v1.ListSchedulesRequest.skipped_since:type_name -> google.protobuf.Timestamp
+	23,  // 46: ddq.v1.ListSchedulesResponse.schedules:type_name -> ddq.v1.GetScheduleResponse
+	9,   // 47: ddq.v1.DeleteScheduleRequest.open_runs:type_name -> ddq.v1.OpenRuns
+	10,  // 48: ddq.v1.PauseScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24,  // 49: ddq.v1.PauseScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	10,  // 50: ddq.v1.ResumeScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24,  // 51: ddq.v1.ResumeScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	2,   // 52: ddq.v1.TriggerScheduleRequest.overlap:type_name -> ddq.v1.Overlap
+	66,  // 53: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	66,  // 54: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	2,   // 55: ddq.v1.BackfillScheduleRequest.overlap:type_name -> ddq.v1.Overlap
+	10,  // 56: ddq.v1.PreviewScheduleRequest.schedule:type_name -> ddq.v1.Schedule
+	44,  // 57: ddq.v1.PreviewScheduleRequest.existing:type_name -> ddq.v1.ScheduleName
+	66,  // 58: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	66,  // 59: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	46,  // 60: ddq.v1.PreviewScheduleResponse.occurrences:type_name -> ddq.v1.PreviewedOccurrence
+	57,  // 61: ddq.v1.PreviewScheduleResponse.warnings:type_name -> ddq.v1.DueWarning
+	68,  // 62: ddq.v1.PreviewScheduleResponse.audience:type_name -> ddq.v1.AudiencePreview
+	66,  // 63: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
+	66,  // 64: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
+	8,   // 65: ddq.v1.PreviewedOccurrence.skipped:type_name -> ddq.v1.SkipReason
+	48,  // 66: ddq.v1.Calendar.spans:type_name -> ddq.v1.CalendarSpan
+	47,  // 67: ddq.v1.PutCalendarRequest.calendar:type_name -> ddq.v1.Calendar
+	4,   // 68: ddq.v1.PutCalendarResponse.outcome:type_name -> ddq.v1.PutOutcome
+	47,  // 69: ddq.v1.GetCalendarResponse.calendar:type_name -> ddq.v1.Calendar
+	47,  // 70: ddq.v1.ListCalendarsResponse.calendars:type_name -> ddq.v1.Calendar
+	66,  // 71: ddq.v1.DueWarning.time:type_name -> google.protobuf.Timestamp
+	66,  // 72: ddq.v1.DueWarning.emptiest_time:type_name -> google.protobuf.Timestamp
+	66,  // 73: ddq.v1.ForecastRequest.from:type_name -> google.protobuf.Timestamp
+	66,  // 74: ddq.v1.ForecastRequest.to:type_name -> google.protobuf.Timestamp
+	66,  // 75: ddq.v1.ForecastResponse.from:type_name -> google.protobuf.Timestamp
+	57,  // 76: ddq.v1.ForecastResponse.warnings:type_name -> ddq.v1.DueWarning
+	66,  // 77: ddq.v1.DryRunRequest.from:type_name -> google.protobuf.Timestamp
+	66,  // 78: ddq.v1.DryRunRequest.to:type_name -> google.protobuf.Timestamp
+	62,  // 79: ddq.v1.DryRunResponse.runs:type_name -> ddq.v1.PlannedRun
+	66,  // 80: ddq.v1.PlannedRun.occurrence_time:type_name -> google.protobuf.Timestamp
+	66,  // 81: ddq.v1.PlannedRun.due:type_name -> google.protobuf.Timestamp
+	6,   // 82: ddq.v1.PlannedRun.origin:type_name -> ddq.v1.RunOrigin
+	17,  // 83: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
+	19,  // 84: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
+	22,  // 85: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
+	29,  // 86: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
+	31,  // 87: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
+	33,  // 88: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
+	35,  // 89: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
+	37,  // 90: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
+	39,  // 91: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
+	41,  // 92: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
+	43,  // 93: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
+	58,  // 94: ddq.v1.ScheduleService.Forecast:input_type -> ddq.v1.ForecastRequest
+	60,  // 95: ddq.v1.ScheduleService.DryRun:input_type -> ddq.v1.DryRunRequest
+	49,  // 96: ddq.v1.ScheduleService.PutCalendar:input_type -> ddq.v1.PutCalendarRequest
+	51,  // 97: ddq.v1.ScheduleService.GetCalendar:input_type -> ddq.v1.GetCalendarRequest
+	53,  // 98: ddq.v1.ScheduleService.ListCalendars:input_type -> ddq.v1.ListCalendarsRequest
+	55,  // 99: ddq.v1.ScheduleService.DeleteCalendar:input_type -> ddq.v1.DeleteCalendarRequest
+	18,  // 100: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
+	20,  // 101: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
+	23,  // 102: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
+	30,  // 103: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
+	32,  // 104: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
+	34,  // 105: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
+	36,  // 106: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
+	38,  // 107: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
+	40,  // 108: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
+	42,  // 109: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
+	45,  // 110: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
+	59,  // 111: ddq.v1.ScheduleService.Forecast:output_type -> ddq.v1.ForecastResponse
+	61,  // 112: ddq.v1.ScheduleService.DryRun:output_type -> ddq.v1.DryRunResponse
+	50,  // 113: ddq.v1.ScheduleService.PutCalendar:output_type -> ddq.v1.PutCalendarResponse
+	52,  // 114: ddq.v1.ScheduleService.GetCalendar:output_type -> ddq.v1.GetCalendarResponse
+	54,  // 115: ddq.v1.ScheduleService.ListCalendars:output_type -> ddq.v1.ListCalendarsResponse
+	56,  // 116: ddq.v1.ScheduleService.DeleteCalendar:output_type -> ddq.v1.DeleteCalendarResponse
+	100, // [100:117] is the sub-list for method output_type
+	83,  // [83:100] is the sub-list for method input_type
+	83,  // [83:83] is the sub-list for extension type_name
+	83,  // [83:83] is the sub-list for extension extendee
+	0,   // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_schedule_proto_init() }

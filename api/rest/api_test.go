@@ -322,6 +322,11 @@ func TestSchedules(t *testing.T) {
 	if listed, _ := r.do("GET", "/v1/topics/t/schedules?prefix=night", "").want(200).field("schedules").([]any); len(listed) != 1 {
 		t.Errorf("listed %v", listed)
 	}
+	if listed, _ := r.do("GET", "/v1/topics/t/schedules?skipped_since=2020-01-01T00:00:00Z", "").want(200).field("schedules").([]any); len(listed) != 0 {
+		t.Errorf("listed as skipped %v", listed)
+	}
+	r.do("GET", "/v1/topics/t/schedules?skipped_since=1960-01-01T00:00:00Z", "").problem(400, "BAD_TIME")
+	r.do("GET", "/v1/topics/t/schedules?skipped_since=yesterday", "").problem(400, "MALFORMED")
 	for _, ahead := range []reply{
 		r.do("GET", nightly+":preview?count=3", "").want(200),
 		r.do("POST", "/v1/schedules:preview", `{"schedule":{"topic":"t","name":"x",`+timetable+`,"task":{}},"count":3}`).want(200),

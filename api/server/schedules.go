@@ -80,6 +80,11 @@ func (s *scheduleServer) ListSchedules(ctx context.Context, r *ddqv1.ListSchedul
 	}
 	_, labels := wire.ReadAttributes(r.GetLabels(), nil)
 	f := schedules.Filter{Topic: r.GetTopic(), Prefix: r.GetPrefix(), Phase: phase, Labels: labels}
+	if since := r.GetSkippedSince(); since != nil {
+		if f.SkippedSince, e = wire.Instant(since, "skipped_since"); e != nil {
+			return nil, e
+		}
+	}
 	found, next, err := s.service.Schedules.List(ctx, f, size, r.GetPageToken())
 	if err != nil {
 		return nil, err

@@ -383,10 +383,21 @@ var scheduleRefusals = []refusal{
 		_, err := r.schedules.ListSchedules(r.Context(), &ddqv1.ListSchedulesRequest{State: 9})
 		return err
 	}, codes.InvalidArgument, "BAD_ENUM", "state", "", 0},
+	{"skipped since no time", skippedSince(&timestamppb.Timestamp{}), codes.InvalidArgument, "BAD_TIME", "skipped_since", "", 0},
+	{"skipped since before 1970", skippedSince(&timestamppb.Timestamp{Seconds: -1}), codes.InvalidArgument, "BAD_TIME", "skipped_since", "", 0},
+	{"skipped since odd nanos", skippedSince(&timestamppb.Timestamp{Seconds: 1, Nanos: -1}), codes.InvalidArgument, "BAD_TIME", "skipped_since", "", 0},
+	{"skipped since beyond all time", skippedSince(&timestamppb.Timestamp{Seconds: 1 << 60}), codes.InvalidArgument, "BAD_TIME", "skipped_since", "", 0},
 	{"no schedules", func(r *rig) error {
 		_, err := r.schedules.PutSchedules(r.Context(), &ddqv1.PutSchedulesRequest{})
 		return err
 	}, codes.InvalidArgument, "BATCH_SIZE", "schedules", "", 0},
+}
+
+func skippedSince(at *timestamppb.Timestamp) func(r *rig) error {
+	return func(r *rig) error {
+		_, err := r.schedules.ListSchedules(r.Context(), &ddqv1.ListSchedulesRequest{SkippedSince: at})
+		return err
+	}
 }
 
 func TestEveryRefusalOfSchedulesHasItsCodeAndDetails(t *testing.T) { testRefusals(t, scheduleRefusals) }

@@ -41,6 +41,9 @@ func TestScheduleFromPutToDelete(t *testing.T) {
 	if got := ddq(exitOK, "schedule", "list", "--state", "paused"); got.out != "" || got.err != "No schedules.\n" {
 		t.Errorf("list of the paused: %q, %q", got.out, got.err)
 	}
+	if got := ddq(exitOK, "schedule", "list", "--skipped-since", "24h"); got.out != "" || got.err != "No schedules.\n" {
+		t.Errorf("list of those that have skipped: %q, %q", got.out, got.err)
+	}
 	if got := ddq(exitOK, "schedule", "pause", "nightly", "--by", "ada", "--note", "repairs"); got.out != "schedule nightly of topic report is paused\n" {
 		t.Errorf("pause: %s", got.out)
 	}
@@ -208,6 +211,7 @@ func TestScheduleRefusals(t *testing.T) {
 		{put("--at", "tomorrow"), "--at: want RFC 3339"},
 		{put("--every", "1m", "--payload", "a", "--payload-file", "b"), "exclude each other"},
 		{[]string{"schedule", "list", "--state", "odd"}, "--state is active, paused or finished"},
+		{[]string{"schedule", "list", "--skipped-since", "yesterday"}, "want RFC 3339"},
 		{[]string{"schedule", "backfill", "nightly"}, "--from and --to are required"},
 		{[]string{"schedule", "apply"}, "-f is required"},
 		{[]string{"schedule", "apply", "-f", "x", "--prune"}, "--prune needs --label"},

@@ -21,10 +21,16 @@ type Filter struct {
 	Prefix string // of names
 	Phase  schedule.Phase
 	Labels []store.Attribute // schedules that have all of them
+
+	// SkippedSince is 0 for any, see schedule.Schedule.
+	SkippedSince store.Millis
 }
 
 func (f *Filter) matches(s *schedule.Schedule) bool {
 	if f.Phase != 0 && s.Phase != f.Phase || !strings.HasPrefix(s.Name, f.Prefix) {
+		return false
+	}
+	if f.SkippedSince != 0 && !s.SkippedSince(f.SkippedSince) {
 		return false
 	}
 	for _, l := range f.Labels {

@@ -291,6 +291,62 @@ func TestSchedulesAreListedByPages(t *testing.T) {
 	})
 }
 
+func TestSchedulesThatSkippedAreListedByPages(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		for i, overlap := range []schedule.Overlap{schedule.Allow, schedule.Skip, schedule.Allow, schedule.Allow, schedule.Skip, schedule.Skip, schedule.Allow, schedule.Skip} {
+			n := scheduled(fmt.Sprintf("s%d", i), cron("0 * * * *"))
+			n.Labels = []store.Attribute{{Key: "odd", Value: fmt.Sprint(i%2 == 1)}}
+			if n.Overlap = overlap; i == 7 {
+				n.History = 0
+			}
+			put(t, s, n)
+		}
+		began := store.Millis(time.Now().UnixMilli())
+		time.Sleep(150 * time.Minute) // nobody works: of those that do not allow it, the second hour is skipped
+		if _, err := s.Schedules.Pause(t.Context(), "", "s5", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		odd := []store.Attribute{{Key: "odd", Value: "true"}}
+		for _, c := range []struct {
+			filter schedules.Filter
+			want   []string
+		}{
+			{schedules.Filter{SkippedSince: began}, []string{"s1", "s4", "s5", "s7"}},
+			{schedules.Filter{SkippedSince: began, Labels: odd}, []string{"s1", "s5", "s7"}},
+			{schedules.Filter{SkippedSince: began, Labels: odd, Phase: schedule.Paused}, []string{"s5"}},
+			{schedules.Filter{SkippedSince: began, Prefix: "s4"}, []string{"s4"}},
+			{schedules.Filter{SkippedSince: began, Prefix: "s2"}, nil},
+			{schedules.Filter{SkippedSince: began.Add(150 * time.Minute)}, []string{"s1", "s4", "s7"}},
+			{schedules.Filter{SkippedSince: began.Add(24 * time.Hour)}, []string{"s7"}},
+		} {
+			if names := listedByOne(t, s, c.filter); !slices.Equal(names, c.want) {
+				t.Errorf("%+v: %v, want %v", c.filter, names, c.want)
+			}
+		}
+	})
+}
+
+// listedByOne is the names that a filter finds in pages of one, sorted.
+func listedByOne(t *testing.T, s *service.Service, f schedules.Filter) (names []string) {
+	t.Helper()
+	for token, pages := "", 0; token != "" || pages == 0; pages++ {
+		if pages > 100 {
+			t.Fatalf("%+v: pages without end", f)
+		}
+		page, next, err := s.Schedules.List(t.Context(), f, 1, token)
+		if err != nil || len(page) > 1 {
+			t.Fatalf("%+v: %d, %v", f, len(page), err)
+		}
+		for _, found := range page {
+			names = append(names, found.Name)
+		}
+		token = next
+	}
+	slices.Sort(names)
+	return names
+}
+
 func TestATopicHasSoManySchedules(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{Topic: store.Topic{MaxSchedules: 3}}, func(t *testing.T, s *service.Service) {
 		for i := range 5 { // they have cells, too, and do not count

@@ -95,16 +95,21 @@ func untilText(at time.Time) string {
 
 func (s scheduleCommands) list() *cobra.Command {
 	var f client.ScheduleFilter
+	var skipped session.Instant
 	var state string
 	var limit int
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List schedules: when each runs next, and how the last run ended",
-		Example: "  ddq schedule list --topic report --state paused --label team=data",
-		Args:    session.NoArgs,
+		Use:   "list",
+		Short: "List schedules: when each runs next, and how the last run ended",
+		Example: `  ddq schedule list --topic report --state paused --label team=data
+  ddq schedule list --skipped-since 24h`,
+		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.State, err = parseScheduleState(state); err != nil {
 				return err
+			}
+			if skipped.Given {
+				f.SkippedSince = skipped.Time(time.Now())
 			}
 			out := s.Listing("topic", "name", "when", "state", "next", "last run")
 			err = s.Call(cmd, func(ctx context.Context, from *client.Client) error {
@@ -121,6 +126,7 @@ func (s scheduleCommands) list() *cobra.Command {
 	fs.StringVar(&f.Prefix, "prefix", "", "only those whose name begins like this")
 	fs.StringVar(&state, "state", "", "only those that are active, paused or finished")
 	fs.StringToStringVar(&f.Labels, "label", nil, "only those with this label: --label team=data")
+	fs.Var(&skipped, "skipped-since", "only those that have skipped an occurrence since, as far as their history goes: RFC 3339, or 1h for an hour ago")
 	fs.IntVar(&limit, "limit", 100, "most schedules to list; 0 is all")
 	return cmd
 }
