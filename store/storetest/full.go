@@ -54,7 +54,7 @@ func (f *fullFixture) full(full bool) {
 	}
 }
 
-// refuses reports whether an error is what a full store answers to what brings work.
+// refuses checks that an error is what a full store answers to what brings work.
 func (f *fullFixture) refuses(what string, err error) {
 	f.Helper()
 	switch {
@@ -65,7 +65,7 @@ func (f *fullFixture) refuses(what string, err error) {
 	}
 }
 
-// told is a task whose end tells a cell.
+// toldTask is a task whose end tells a cell.
 func toldTask(id string, due store.Millis) *store.Task {
 	t := task(id, due)
 	t.Tells = "sa"
@@ -85,7 +85,7 @@ func (f *fullFixture) everything() string {
 		states[i] = kinds[i].State
 	}
 	stats := f.stats()
-	return fmt.Sprintf("cells %q, wakes %s, listed %v, tasks %v, window %v, in %v, out %v, seq %d, pending %d, running %d, cells %d, parcels %d",
+	return fmt.Sprintf("cells %+v, wakes %s, listed %v, tasks %v, window %v, in %v, out %v, seq %d, pending %d, running %d, cells %d, parcels %d",
 		kept, f.wakes(store.WakeQuery{To: store.MaxDue, Limit: 100}), f.listed("all", store.Wake{}, 100), states, f.window(),
 		f.parcels(store.InBox), f.parcels(store.OutBox), stats.Seq, stats.Pending, stats.Running, stats.Cells, stats.Parcels)
 }
