@@ -51,12 +51,8 @@ func (s *Node) Members() []fleet.Member {
 	if v := s.rt.Fleet.View(); v != nil {
 		return slices.Clone(v.Members())
 	}
-	return []fleet.Member{{Name: s.cfg.Node, Addr: *s.addr.Load(), State: fleet.MemberActive}}
+	return []fleet.Member{s.rt.Fleet.Self()}
 }
-
-// SetAddr says where the node is reached, once that is known: with port 0 it is not before the
-// port is open.
-func (s *Node) SetAddr(addr string) { s.addr.Store(&addr) }
 
 // Describe says how a member of the fleet fares, this node or another.
 func (s *Node) Describe(ctx context.Context, of fleet.Member, q fleet.StatusQuery) (fleet.PeerStatus, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -35,7 +34,6 @@ type Node struct {
 	topics   *Topics
 	clocks   *Clocks
 	started  time.Time
-	addr     atomic.Pointer[string] // where it is reached
 	engine   *actor.ActorSystem
 	stoppers []func() // see BeforeStop
 	health   health
@@ -52,7 +50,6 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	levels := loglevel.Of(log)
 	rt := &runtime.Runtime{Name: cfg.Node, Waiters: runtime.NewWaiters(), Metrics: m, Log: levels.Logger(), Random: rand.Float64}
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt, lives: shardLives{rt}, wakes: wakeTimes{rt: rt}}, clocks: &Clocks{rt: rt}}
-	s.SetAddr(cfg.Addr)
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
 	rt.Meter = meter.New(rt.Clock.Millis)
@@ -66,6 +63,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s.health = health{rt: rt, failing: failing}
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
 	rt.Fleet = fleet.NewMembership(cfg.Node)
+	rt.Fleet.SetAddr(cfg.Addr)
 	rt.Refresh = s.topics.Refresh
 	rt.Topics = runtime.TopicCalls{Of: s.topics.topicOf, Stored: s.topics.storedTopic, TellPending: s.topics.tellPending, TellCommitted: s.topics.tellCommitted, TellFreed: func(topic string, keys []string) { tellFreed(s.topics, topic, keys) }}
 	rt.Restarts = engine.NewRestartStrategy(rt.Log, m.Restarts.Inc, runtime.FailLost)

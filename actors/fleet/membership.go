@@ -37,7 +37,8 @@ type Membership struct {
 	peers  Peers
 	view   atomic.Pointer[snapshot]
 
-	suspect atomic.Int64 // when notices may have been lost, in Unix nanoseconds
+	addr    atomic.Pointer[string] // where this node is reached; nil: it was not said
+	suspect atomic.Int64           // when notices may have been lost, in Unix nanoseconds
 
 	mu      sync.Mutex
 	drained bool // this node was asked to own nothing, or stops; guarded by mu
@@ -49,6 +50,19 @@ func NewMembership(self string) *Membership { return &Membership{self: self} }
 
 // Join makes the node one of a fleet.
 func (f *Membership) Join(source Fleet, peers Peers) { f.source, f.peers = source, peers }
+
+// SetAddr says where this node is reached, once that is known: with port 0 it is not before the
+// port is open.
+func (f *Membership) SetAddr(addr string) { f.addr.Store(&addr) }
+
+// Self is this node as the one member of a fleet.
+func (f *Membership) Self() Member {
+	m := Member{Name: f.self, State: MemberActive}
+	if addr := f.addr.Load(); addr != nil {
+		m.Addr = *addr
+	}
+	return m
+}
 
 // NoteLoss records that notices of other nodes may have been lost.
 func (f *Membership) NoteLoss() { f.suspect.Store(time.Now().UnixNano()) }

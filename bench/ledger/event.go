@@ -228,15 +228,6 @@ type Event struct {
 // KeyTask is what a ledger calls the tasks of an idempotency key.
 func KeyTask(key string) string { return "key:" + key }
 
-// Rate is how fast tasks are delivered: Count in a period on average and Burst at once,
-// or in a window, which is any period, never more than Count.
-type Rate struct {
-	Count    int   `json:"count"`
-	PeriodMS int64 `json:"period_ms"`
-	Burst    int   `json:"burst,omitempty"`
-	Window   bool  `json:"window,omitempty"`
-}
-
 // Change is what a watch or a log tells of a task. Times are of the store's clock.
 type Change struct {
 	Shard    int    `json:"shard"`

@@ -244,7 +244,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 		return err
 	}
 	n.grpcAddr = l.Addr().String()
-	p.Actors.SetAddr(withPort(cfg.Actors.Addr, n.grpcAddr))
+	p.Actors.Membership().SetAddr(withPort(cfg.Actors.Addr, n.grpcAddr))
 	n.open.Store(true)
 	p.Ops.port.Open()
 	l = p.Gate.guard(l)

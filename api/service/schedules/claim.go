@@ -23,8 +23,10 @@ import (
 
 // claim is one of a schedule that is being put.
 type claim struct {
-	id store.CellID
-	at *located
+	*Schedules
+	id   store.CellID
+	at   *located
+	body []byte // the schedule
 }
 
 // namesNew reports whether a schedule names something that it did not name as it was read: then whoever wants
@@ -38,26 +40,31 @@ func (at *located) namesNew(after *schedule.Schedule) bool {
 	})
 }
 
-// claim claims what a schedule names, and has the commit that puts it take the claim away.
-func (s *Schedules) claim(ctx context.Context, at *located, after *schedule.Schedule, c *store.Commit) (claim, *problem.Error) {
+// newClaim returns a claim of a schedule that a commit puts, and has the commit take it away.
+func newClaim(s *Schedules, at *located, c *store.Commit) claim {
 	token := store.NewToken()
-	made := claim{schedule.ClaimID(at.Name, hex.EncodeToString(token[:])), at}
-	first := store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: made.id, Body: c.Puts[0].Body}}}}
-	if _, _, err := s.cells.Commit(ctx, at.shard.For(at.topic.Life), nil, []store.Commit{first}); err != nil {
-		return made, problem.FromStore(err) // one that was made all the same is as one of a crash
-	}
+	made := claim{s, schedule.ClaimID(at.Name, hex.EncodeToString(token[:])), at, c.Puts[0].Body}
 	c.Puts = append(c.Puts, store.Put{Cell: store.Cell{ID: made.id}, If: 1})
-	if after.Audience != nil {
-		if err := s.audiences.CheckTarget(ctx, after.Audience.Name, after.Audience.Kind); err != nil {
-			return made, problem.FromStore(err)
-		}
-	}
-	return made, s.calendars.stay(ctx, after.Calendars)
+	return made
 }
 
-// dropClaim takes a claim away whose schedule was not put.
-func (s *Schedules) dropClaim(ctx context.Context, c claim) {
-	_ = takeClaim(context.WithoutCancel(ctx), s.cells, c.at.shard.For(c.at.topic.Life), c.id)
+// make claims what a schedule names.
+func (c *claim) make(ctx context.Context, after *schedule.Schedule) *problem.Error {
+	first := store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: c.id, Body: c.body}}}}
+	if _, _, err := c.cells.Commit(ctx, c.at.shard.For(c.at.topic.Life), nil, []store.Commit{first}); err != nil {
+		return problem.FromStore(err) // one that was made all the same is as one of a crash
+	}
+	if after.Audience != nil {
+		if err := c.audiences.CheckTarget(ctx, after.Audience.Name, after.Audience.Kind); err != nil {
+			return problem.FromStore(err)
+		}
+	}
+	return c.calendars.stay(ctx, after.Calendars)
+}
+
+// drop takes a claim away whose schedule was not put.
+func (c *claim) drop(ctx context.Context) {
+	_ = takeClaim(context.WithoutCancel(ctx), c.cells, c.at.shard.For(c.at.topic.Life), c.id)
 }
 
 func takeClaim(ctx context.Context, cells store.Cells, shard store.Shard, id store.CellID) error {

@@ -79,10 +79,11 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	schedule.Nudge(&c, now)
 	done := false
 	if !out.Gone && at.namesNew(after) {
-		claimed, e := s.claim(ctx, at, after, &c)
+		claimed := newClaim(s, at, &c)
+		e := claimed.make(ctx, after)
 		defer func() {
 			if !done {
-				s.dropClaim(ctx, claimed)
+				claimed.drop(ctx)
 			}
 		}()
 		if e != nil {

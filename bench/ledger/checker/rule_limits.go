@@ -85,14 +85,14 @@ func inTime(ev *evidence, b *books, r *ledger.Rate, what string) {
 			run, lowest = nil, 0
 		}
 		run = append(run, x)
-		if spent(r, run, len(run)-1) < spent(r, run, lowest) {
-			lowest = len(run) - 1
+		if last := len(run) - 1; r.Ahead(last, x.from) < r.Ahead(lowest, run[lowest].from) {
+			lowest = last
 		}
 		first := lowest
 		if r.Window {
 			first = max(0, len(run)-1-r.Count)
 		}
-		if n, took := len(run)-first, x.from-run[first].from; exceeded(r, n, took) {
+		if n, took := len(run)-first, x.from-run[first].from; r.Exceeded(n, took) {
 			x.offend(verdict.Rushed, "attempt %d is the last of %d within %d ms, which is above %s", x.attempt, n, took, what)
 			return
 		}

@@ -79,7 +79,7 @@ func withTokens(ev *evidence, all []taking, r *ledger.Rate, what string) {
 					continue
 				}
 				n += x.n
-				if took := (x.to - first.from) / millisecond; exceeded(r, n, took) {
+				if took := (x.to - first.from) / millisecond; r.Exceeded(n, took) {
 					x.offend(verdict.Rushed, "tokens and attempts are %d within %d ms, which is above %s", n, took, what)
 					return
 				}
