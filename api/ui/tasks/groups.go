@@ -22,6 +22,8 @@ const (
 	examinedOnce = 200
 	// examineFor is how long that takes at the most.
 	examineFor = 2 * time.Second
+	// mostReads is how often they are read: a filter may leave a page of them empty.
+	mostReads = 100
 	// groupsShown is how many groups a page has.
 	groupsShown = 100
 )
@@ -66,7 +68,7 @@ func (s *section) examine(ctx context.Context, p *grouping, filter *ddqv1.DeadLe
 	defer cancel()
 	r := &ddqv1.ListDeadLettersRequest{Topic: p.Topic, Filter: filter, PageSize: examinedOnce}
 	by := make(map[string]*deadGroup)
-	for {
+	for range mostReads {
 		list, err := s.admin.ListDeadLetters(short, r)
 		switch {
 		case err != nil && p.examined > 0 && short.Err() != nil:
