@@ -18,10 +18,14 @@ func Anchor(text, page string, pairs ...string) g.Node {
 func Quiet(text string) g.Node { return h.Span(h.Class("quiet"), g.Text(text)) }
 
 // Warning is what a visitor ought to know.
-func Warning(text string) g.Node { return h.P(h.Class("warning"), h.Role("note"), g.Text(text)) }
+func Warning(text string) g.Node {
+	return h.P(h.Class("warning"), h.Role("note"), g.Text(cutTo(text, longestSentence)))
+}
 
 // Alert is why something was not done.
-func Alert(text string) g.Node { return h.P(h.Class("warning"), h.Role("alert"), g.Text(text)) }
+func Alert(text string) g.Node {
+	return h.P(h.Class("warning"), h.Role("alert"), g.Text(cutTo(text, longestSentence)))
+}
 
 // Fold is what is seen after a click on its summary.
 func Fold(summary string, inside ...g.Node) g.Node {

@@ -74,14 +74,19 @@ func InstantText(t *timestamppb.Timestamp) string {
 	return t.AsTime().Format("2006-01-02 15:04:05.000 MST")
 }
 
-// longest is how many characters of a text that others wrote are shown in a line.
-const longest = 120
+// How many characters of a text that others wrote are shown: in a line, and as a sentence of its own.
+const (
+	longest         = 120
+	longestSentence = 2000
+)
 
 // Cut shortens a text that others wrote to what is shown in a line.
-func Cut(text string) string {
+func Cut(text string) string { return cutTo(text, longest) }
+
+func cutTo(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if r := []rune(text); len(r) > longest {
-		return string(r[:longest]) + "…"
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
 	}
 	return text
 }

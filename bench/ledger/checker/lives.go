@@ -125,10 +125,10 @@ func (s *story) conflict() string {
 // an enqueue whose repeat was told that the task is there already.
 func (s *story) keyLives() (n int) {
 	for _, o := range s.enqueues {
-		if o.did() && o.answer.Reason == replaced {
+		switch {
+		case o.did() && o.answer.Reason == replaced:
 			return 2
-		}
-		if o.result == ledger.OK || o.result == ledger.Unknown {
+		case o.result == ledger.OK || o.result == ledger.Unknown:
 			n = min(2, n+1)
 		}
 	}

@@ -15,8 +15,7 @@ import (
 // received until the worker asked to settle it, or until the earliest moment at which it can have run
 // out. In the store's own books, which the audit reads, it lasts from the millisecond after the
 // attempt began until the one in which it ended, or until what was left of the hold when it
-// was sent would have been over. Either is
-// shorter than the hold was, so that what overlaps did so.
+// was sent would have been over. Either is shorter than the hold was, so that what overlaps did so.
 
 // limits checks every topic that has some.
 func limits(ev *evidence) {
@@ -63,13 +62,7 @@ func limits(ev *evidence) {
 }
 
 // namespaceOf is the namespace of a topic by its full name; empty: that of all who name none.
-func namespaceOf(topic string) string {
-	namespace, _, named := strings.Cut(topic, "/")
-	if !named {
-		return ""
-	}
-	return namespace
-}
+func namespaceOf(topic string) string { return topic[:max(0, strings.IndexByte(topic, '/'))] }
 
 // inTime complains when more holds began in some time than a rate lets through: of a
 // bucket more than burst + rate x (time + half a second), in a window more than its count.
