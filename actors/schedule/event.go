@@ -115,19 +115,19 @@ type Make struct {
 }
 
 // drop reports whether the step makes a run, which it does not do then.
-func (e *Effects) drop(id string) bool {
-	i := slices.IndexFunc(e.Make, func(m Make) bool { return m.ID == id })
+func (out *Effects) drop(id string) bool {
+	i := slices.IndexFunc(out.Make, func(m Make) bool { return m.ID == id })
 	if i < 0 {
 		return false
 	}
-	e.Make = slices.Delete(e.Make, i, i+1)
+	out.Make = slices.Delete(out.Make, i, i+1)
 	return true
 }
 
 // keepSpec has the runs that are decided be made by the spec of before an edit.
-func (e *Effects) keepSpec(was Spec) {
-	for i := range e.Make {
-		if m := &e.Make[i]; m.of == nil {
+func (out *Effects) keepSpec(was Spec) {
+	for i := range out.Make {
+		if m := &out.Make[i]; m.of == nil {
 			m.of = &was
 		}
 	}
