@@ -165,15 +165,21 @@ func runs(outs ...*Outcome) (ids []string) {
 	return ids
 }
 
-// ack has a worker do a run, which tells the schedule.
-func (r *lookRig) ack(id string) {
+// hold has a worker hold a run.
+func (r *lookRig) hold(id string) store.Token {
 	r.Helper()
 	hold := store.Hold{ID: id, Token: store.NewToken(), Visibility: time.Minute}
 	_, held, err := r.db.Hold(r.Context(), r.ID, r.fence, []store.Hold{hold})
 	if err != nil || held[0].Status != store.OK {
 		r.Fatalf("hold: %v, %v", held, err)
 	}
-	_, acked, err := r.db.Ack(r.Context(), r.ID, []store.Ack{{ID: id, Token: hold.Token}}, 0)
+	return hold.Token
+}
+
+// ack has a worker do a run, which tells the schedule.
+func (r *lookRig) ack(id string) {
+	r.Helper()
+	_, acked, err := r.db.Ack(r.Context(), r.ID, []store.Ack{{ID: id, Token: r.hold(id)}}, 0)
 	if err != nil || acked[0] != store.OK {
 		r.Fatalf("ack: %v, %v", acked, err)
 	}

@@ -239,12 +239,7 @@ func TestARunThatDiedInALaterShardHasFailed(t *testing.T) {
 // fail has a worker fail a run for good.
 func (r *lookRig) fail(id string) {
 	r.Helper()
-	hold := store.Hold{ID: id, Token: store.NewToken(), Visibility: time.Minute}
-	_, held, err := r.db.Hold(r.Context(), r.ID, r.fence, []store.Hold{hold})
-	if err != nil || held[0].Status != store.OK {
-		r.Fatalf("hold: %v, %v", held, err)
-	}
-	_, nacked, err := r.db.Nack(r.Context(), r.ID, []store.Nack{{ID: id, Token: hold.Token, Reason: store.ReasonPermanent}})
+	_, nacked, err := r.db.Nack(r.Context(), r.ID, []store.Nack{{ID: id, Token: r.hold(id), Reason: store.ReasonPermanent}})
 	if err != nil || nacked[0].Status != store.OK {
 		r.Fatalf("nack: %v, %v", nacked, err)
 	}
