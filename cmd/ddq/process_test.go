@@ -214,6 +214,7 @@ const (
 type ledger struct {
 	mu        sync.Mutex
 	acked     [ledgerTasks]bool // guarded by mu, as all that follows
+	given     map[try]bool      // what was delivered
 	attempts  [ledgerTasks]int  // the highest that was delivered
 	delivered int               // tasks, once or more
 	early     int               // deliveries before the due time
@@ -239,7 +240,7 @@ func killedServer(t *testing.T, args ...string) {
 	if _, err := conn.CreateTopic(t.Context(), ledgerTopic, kept); err != nil {
 		t.Fatal(err)
 	}
-	l := &ledger{all: make(chan struct{}), many: make(chan struct{}), dead: make(chan struct{})}
+	l := &ledger{given: map[try]bool{}, all: make(chan struct{}), many: make(chan struct{}), dead: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	var parties sync.WaitGroup
 	parties.Go(func() {
@@ -312,14 +313,16 @@ func (l *ledger) deliver(task worker.Task, now time.Time) (wait bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	this := try{i, task.Attempt}
 	switch last := l.attempts[i]; {
+	case l.given[this]:
+		l.doubles++
 	case last == 0:
 		l.delivered++
 	case task.Attempt > last:
 		l.repeats++
-	default:
-		l.doubles++
 	}
+	l.given[this] = true
 	l.attempts[i] = max(l.attempts[i], task.Attempt)
 	if now.Before(task.Due) {
 		l.early++

@@ -21,7 +21,12 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // open opens a store in the server.
 func open(t testing.TB, url string) *redisstore.Store {
 	t.Helper()
-	s, err := redisstore.Open(context.Background(), redisstore.Config{URL: url}, quiet())
+	return openWith(t, redisstore.Config{URL: url})
+}
+
+func openWith(t testing.TB, cfg redisstore.Config) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.Open(context.Background(), cfg, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
