@@ -40,8 +40,49 @@ func (c *Call) record(ctx context.Context, event string) *Record {
 	}
 	if m, ok := c.Request.(proto.Message); ok {
 		r.Request = textOf(m)
+		r.Topic, r.Name = aboutOf(m.ProtoReflect())
 	}
 	return r
+}
+
+// maxAbout is how many bytes of a name are written down that need not be one.
+const maxAbout = 256
+
+// nameFields have the name or the id of what a request is about, in this order.
+var nameFields = []protoreflect.Name{"name", "id", "audience"}
+
+// aboutOf is the topic that a request is about, and the name or id of something there: those that the
+// request has itself, or, where it has neither, a message in it.
+func aboutOf(m protoreflect.Message) (topic, name string) {
+	if topic, name = namesIn(m); topic != "" || name != "" {
+		return topic, name
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); f.Message() != nil && !f.IsList() && !f.IsMap() && m.Has(f) {
+			if topic, name = namesIn(m.Get(f).Message()); topic != "" || name != "" {
+				break
+			}
+		}
+	}
+	return topic, name
+}
+
+func namesIn(m protoreflect.Message) (topic, name string) {
+	text := func(field protoreflect.Name) string {
+		f := m.Descriptor().Fields().ByName(field)
+		if f == nil || f.Kind() != protoreflect.StringKind || f.IsList() {
+			return ""
+		}
+		found := m.Get(f).String()
+		return found[:min(len(found), maxAbout)]
+	}
+	for _, field := range nameFields {
+		if name = text(field); name != "" {
+			break
+		}
+	}
+	return text("topic"), name
 }
 
 // addressOf is the caller's host; empty for those of this process.

@@ -11,17 +11,22 @@ import (
 	"time"
 )
 
-// Log appends records to a file. It is safe for concurrent use.
+// Log appends records to a file, and reads them. It owns a goroutine while its chain is checked, which
+// is gone once Close returns. It is safe for concurrent use.
 type Log struct {
+	path string
 	node string
 	log  *slog.Logger
 	now  func() time.Time
 
 	mu      sync.Mutex
-	file    *os.File // guarded by mu
+	file    *os.File // written to with mu held
 	head    Head     // guarded by mu
+	size    int64    // of what was written; guarded by mu
 	failed  error    // why nothing is written any more; guarded by mu
 	refused refusals // guarded by mu
+
+	checks checks
 }
 
 // Open goes on with the log at a path, which it makes when it is not there, and which nobody else
@@ -32,7 +37,7 @@ func Open(path, node string, log *slog.Logger) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{node: node, log: log, now: time.Now, file: file, refused: make(refusals)}
+	l := &Log{path: path, node: node, log: log, now: time.Now, file: file, refused: make(refusals), checks: newChecks()}
 	if err := l.resume(path); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -52,7 +57,7 @@ func (l *Log) resume(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; move it away, and the server begins another one", path, err)
 	}
-	l.head = head
+	l.head, l.size = head, info.Size()
 	if !whole {
 		if err := l.cut(info.Size()); err != nil {
 			return err
@@ -76,6 +81,7 @@ func (l *Log) cut(size int64) error {
 	if err := l.file.Truncate(end); err != nil {
 		return err
 	}
+	l.size = end
 	_, err := l.file.Seek(end, io.SeekStart)
 	return err
 }
@@ -101,7 +107,7 @@ func (l *Log) append(r *Record) (seq int64, err error) {
 		l.log.Error("the audit log cannot be written; what is audited is refused until the server is started again", "err", err)
 		return 0, l.failed
 	}
-	l.head = Head{Records: r.Seq, Hash: string(sum)}
+	l.head, l.size = Head{Records: r.Seq, Hash: string(sum)}, l.size+int64(len(line))
 	return r.Seq, nil
 }
 
@@ -122,7 +128,7 @@ func (l *Log) Answered(ctx context.Context, asked int64, c *Call, code string) e
 // many there were. It does not fail: a refusal is one, whether it is written down or not.
 func (l *Log) Refused(ctx context.Context, c *Call, code string) {
 	r := c.record(ctx, Refused)
-	r.Code, r.Request = code, nil
+	r.Code, r.Request, r.Topic, r.Name = code, nil, "", "" // it stands for others of the kind
 	l.mu.Lock()
 	before, say := l.refused.count(refusal{r.Caller, r.Address, r.Method, code}, l.now())
 	l.mu.Unlock()
@@ -137,6 +143,7 @@ func (l *Log) Close() error {
 	if l == nil {
 		return nil
 	}
+	l.checks.end()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.log.Info("audit log ends", "records", l.head.Records, "head", l.head.Hash)

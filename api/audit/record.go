@@ -7,6 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/actors/fleet"
 )
 
 // What a record tells of a call.
@@ -32,6 +36,8 @@ type Record struct {
 	Namespace string `json:"namespace,omitempty"` // of the call; none: the default one
 
 	Method    string `json:"method,omitempty"`
+	Topic     string `json:"topic,omitempty"`      // what the call is about, where its request says so in one place
+	Name      string `json:"name,omitempty"`       // or its id
 	RequestID string `json:"request_id,omitempty"` // of a call that failed, and of others that came with one
 
 	Request json.RawMessage `json:"request,omitempty"` // without payloads; cut where it is long
@@ -63,6 +69,21 @@ func encode(r *Record) ([]byte, hash, error) {
 func hashOf(body []byte) hash {
 	sum := sha256.Sum256(body)
 	return hash(hex.EncodeToString(sum[:]))
+}
+
+// outcome is what a record tells of a call.
+func (r *Record) outcome() fleet.AuditOutcome {
+	switch {
+	case r.Event == Answered && r.Code == codes.OK.String():
+		return fleet.AuditDone
+	case r.Event == Answered:
+		return fleet.AuditFailed
+	}
+	return outcomes[r.Event]
+}
+
+var outcomes = map[string]fleet.AuditOutcome{
+	Asked: fleet.AuditAsked, Refused: fleet.AuditRefused, Started: fleet.AuditStarted, Cut: fleet.AuditCut,
 }
 
 var errForm = errors.New("it is no record")
