@@ -364,6 +364,14 @@ func (n *simNode) Workers(context.Context, fleet.Member, fleet.WorkersQuery) ([]
 
 func (n *simNode) Drain(context.Context, fleet.Member, bool) error { return errSimAway }
 
+func (n *simNode) Audit(context.Context, fleet.Member, fleet.AuditQuery) (fleet.AuditPage, error) {
+	return fleet.AuditPage{None: true}, nil
+}
+
+func (n *simNode) VerifyAudit(context.Context, fleet.Member) (fleet.AuditChain, error) {
+	return fleet.AuditChain{State: fleet.AuditNone}, nil
+}
+
 func (n *simNode) SetLogLevel(context.Context, fleet.Member, fleet.LogLevel) (time.Time, error) {
 	return time.Time{}, errSimAway
 }

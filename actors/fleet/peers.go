@@ -99,6 +99,10 @@ type Peers interface {
 	Drain(ctx context.Context, to Member, draining bool) error
 	// SetLogLevel makes a node log more or less for a while, and returns until when.
 	SetLogLevel(ctx context.Context, to Member, l LogLevel) (time.Time, error)
+	// Audit asks a node for lines of its audit log.
+	Audit(ctx context.Context, to Member, q AuditQuery) (AuditPage, error)
+	// VerifyAudit asks a node whether its audit log is as it was written.
+	VerifyAudit(ctx context.Context, to Member) (AuditChain, error)
 	// Release makes a node give up a shard.
 	Release(ctx context.Context, to Member, s store.Shard) error
 }

@@ -50,7 +50,9 @@ func (r *Rule) Audited() bool {
 }
 
 // Everywhere reports whether a method is about all namespaces at once.
-func (r *Rule) Everywhere() bool { return strings.HasSuffix(r.Method, "/PlanRebalance") }
+func (r *Rule) Everywhere() bool {
+	return r.Verbs == Audit || strings.HasSuffix(r.Method, "/PlanRebalance")
+}
 
 // settling are the methods by which work that was taken is finished. They are never too many.
 var settling = []string{"Subscribe", "Ack", "Nack", "Extend", "Checkpoint", "Settle"}
@@ -191,6 +193,10 @@ var services = map[string][]Rule{
 		{"ConfigureNamespace", Admin, Fleet},
 		{"DeleteNamespace", Admin, Fleet},
 	},
+	"ddq.v1.AuditService": {
+		{"ListAuditRecords", Audit, Fleet},
+		{"VerifyAudit", Audit, Fleet},
+	},
 	"ddq.v1.PeerService": {
 		{"Notify", Node, Fleet},
 		{"DescribePeer", Node, Fleet},
@@ -198,6 +204,8 @@ var services = map[string][]Rule{
 		{"DrainPeer", Node, Fleet},
 		{"SetPeerLogLevel", Node, Fleet},
 		{"ReleasePeerShard", Node, Fleet},
+		{"ListPeerAudit", Node, Fleet},
+		{"VerifyPeerAudit", Node, Fleet},
 	},
 	"grpc.health.v1.Health": {
 		{"Check", 0, Public},

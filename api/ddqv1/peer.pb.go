@@ -1612,11 +1612,312 @@ func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
 	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{23}
 }
 
+type ListPeerAuditRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The filter; its page is not looked at.
+	Filter *ListAuditRecordsRequest `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Only lines before this byte of the log; 0: all.
+	Before int64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	Most   int32 `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
+	// How long the lines may be together; one comes in any case.
+	Bytes         int32 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPeerAuditRequest) Reset() {
+	*x = ListPeerAuditRequest{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPeerAuditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPeerAuditRequest) ProtoMessage() {}
+
+func (x *ListPeerAuditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPeerAuditRequest.ProtoReflect.Descriptor instead.
+func (*ListPeerAuditRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ListPeerAuditRequest) GetFilter() *ListAuditRecordsRequest {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *ListPeerAuditRequest) GetBefore() int64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *ListPeerAuditRequest) GetMost() int32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *ListPeerAuditRequest) GetBytes() int32 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+type ListPeerAuditResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node has no log.
+	None  bool             `protobuf:"varint,1,opt,name=none,proto3" json:"none,omitempty"`
+	Lines []*PeerAuditLine `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`
+	// Where in the log reading began, and where that of the next lines does; 0: there are none.
+	End  int64 `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	Next int64 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	// The time of the last line that was looked at.
+	ReachedUnixUs int64 `protobuf:"varint,5,opt,name=reached_unix_us,json=reachedUnixUs,proto3" json:"reached_unix_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPeerAuditResponse) Reset() {
+	*x = ListPeerAuditResponse{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPeerAuditResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPeerAuditResponse) ProtoMessage() {}
+
+func (x *ListPeerAuditResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPeerAuditResponse.ProtoReflect.Descriptor instead.
+func (*ListPeerAuditResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ListPeerAuditResponse) GetNone() bool {
+	if x != nil {
+		return x.None
+	}
+	return false
+}
+
+func (x *ListPeerAuditResponse) GetLines() []*PeerAuditLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *ListPeerAuditResponse) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *ListPeerAuditResponse) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *ListPeerAuditResponse) GetReachedUnixUs() int64 {
+	if x != nil {
+		return x.ReachedUnixUs
+	}
+	return 0
+}
+
+type PeerAuditLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Text  []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// Where it begins in the log.
+	At         int64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	TimeUnixUs int64 `protobuf:"varint,3,opt,name=time_unix_us,json=timeUnixUs,proto3" json:"time_unix_us,omitempty"`
+	// It is not as it was written.
+	Altered       bool `protobuf:"varint,4,opt,name=altered,proto3" json:"altered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerAuditLine) Reset() {
+	*x = PeerAuditLine{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerAuditLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerAuditLine) ProtoMessage() {}
+
+func (x *PeerAuditLine) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerAuditLine.ProtoReflect.Descriptor instead.
+func (*PeerAuditLine) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *PeerAuditLine) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *PeerAuditLine) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *PeerAuditLine) GetTimeUnixUs() int64 {
+	if x != nil {
+		return x.TimeUnixUs
+	}
+	return 0
+}
+
+func (x *PeerAuditLine) GetAltered() bool {
+	if x != nil {
+		return x.Altered
+	}
+	return false
+}
+
+type VerifyPeerAuditRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyPeerAuditRequest) Reset() {
+	*x = VerifyPeerAuditRequest{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyPeerAuditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyPeerAuditRequest) ProtoMessage() {}
+
+func (x *VerifyPeerAuditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyPeerAuditRequest.ProtoReflect.Descriptor instead.
+func (*VerifyPeerAuditRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{27}
+}
+
+type VerifyPeerAuditResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without the node.
+	Chain         *AuditChain `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyPeerAuditResponse) Reset() {
+	*x = VerifyPeerAuditResponse{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyPeerAuditResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyPeerAuditResponse) ProtoMessage() {}
+
+func (x *VerifyPeerAuditResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyPeerAuditResponse.ProtoReflect.Descriptor instead.
+func (*VerifyPeerAuditResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *VerifyPeerAuditResponse) GetChain() *AuditChain {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\x1a\x12ddq/v1/admin.proto\"\xdc\x02\n" +
+	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\x1a\x12ddq/v1/admin.proto\x1a\x12ddq/v1/audit.proto\"\xdc\x02\n" +
 	"\rNotifyRequest\x12/\n" +
 	"\apending\x18\x01 \x03(\v2\x15.ddq.v1.PendingNoticeR\apending\x12)\n" +
 	"\x05ended\x18\x02 \x03(\v2\x13.ddq.v1.EndedNoticeR\x05ended\x122\n" +
@@ -1737,14 +2038,36 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x17ReleasePeerShardRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"\x1a\n" +
-	"\x18ReleasePeerShardResponse2\xd4\x03\n" +
+	"\x18ReleasePeerShardResponse\"\x91\x01\n" +
+	"\x14ListPeerAuditRequest\x127\n" +
+	"\x06filter\x18\x01 \x01(\v2\x1f.ddq.v1.ListAuditRecordsRequestR\x06filter\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x03R\x06before\x12\x12\n" +
+	"\x04most\x18\x03 \x01(\x05R\x04most\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x05R\x05bytes\"\xa6\x01\n" +
+	"\x15ListPeerAuditResponse\x12\x12\n" +
+	"\x04none\x18\x01 \x01(\bR\x04none\x12+\n" +
+	"\x05lines\x18\x02 \x03(\v2\x15.ddq.v1.PeerAuditLineR\x05lines\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\x03R\x03end\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\x03R\x04next\x12&\n" +
+	"\x0freached_unix_us\x18\x05 \x01(\x03R\rreachedUnixUs\"o\n" +
+	"\rPeerAuditLine\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x03R\x02at\x12 \n" +
+	"\ftime_unix_us\x18\x03 \x01(\x03R\n" +
+	"timeUnixUs\x12\x18\n" +
+	"\aaltered\x18\x04 \x01(\bR\aaltered\"\x18\n" +
+	"\x16VerifyPeerAuditRequest\"C\n" +
+	"\x17VerifyPeerAuditResponse\x12(\n" +
+	"\x05chain\x18\x01 \x01(\v2\x12.ddq.v1.AuditChainR\x05chain2\xf6\x04\n" +
 	"\vPeerService\x129\n" +
 	"\x06Notify\x12\x15.ddq.v1.NotifyRequest\x1a\x16.ddq.v1.NotifyResponse(\x01\x12I\n" +
 	"\fDescribePeer\x12\x1b.ddq.v1.DescribePeerRequest\x1a\x1c.ddq.v1.DescribePeerResponse\x12R\n" +
 	"\x0fListPeerWorkers\x12\x1e.ddq.v1.ListPeerWorkersRequest\x1a\x1f.ddq.v1.ListPeerWorkersResponse\x12@\n" +
 	"\tDrainPeer\x12\x18.ddq.v1.DrainPeerRequest\x1a\x19.ddq.v1.DrainPeerResponse\x12R\n" +
 	"\x0fSetPeerLogLevel\x12\x1e.ddq.v1.SetPeerLogLevelRequest\x1a\x1f.ddq.v1.SetPeerLogLevelResponse\x12U\n" +
-	"\x10ReleasePeerShard\x12\x1f.ddq.v1.ReleasePeerShardRequest\x1a .ddq.v1.ReleasePeerShardResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x10ReleasePeerShard\x12\x1f.ddq.v1.ReleasePeerShardRequest\x1a .ddq.v1.ReleasePeerShardResponse\x12L\n" +
+	"\rListPeerAudit\x12\x1c.ddq.v1.ListPeerAuditRequest\x1a\x1d.ddq.v1.ListPeerAuditResponse\x12R\n" +
+	"\x0fVerifyPeerAudit\x12\x1e.ddq.v1.VerifyPeerAuditRequest\x1a\x1f.ddq.v1.VerifyPeerAuditResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_peer_proto_rawDescOnce sync.Once
@@ -1758,7 +2081,7 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
@@ -1784,8 +2107,15 @@ var file_ddq_v1_peer_proto_goTypes = []any{
 	(*SetPeerLogLevelResponse)(nil),  // 21: ddq.v1.SetPeerLogLevelResponse
 	(*ReleasePeerShardRequest)(nil),  // 22: ddq.v1.ReleasePeerShardRequest
 	(*ReleasePeerShardResponse)(nil), // 23: ddq.v1.ReleasePeerShardResponse
-	(*Worker)(nil),                   // 24: ddq.v1.Worker
-	(LogLevel)(0),                    // 25: ddq.v1.LogLevel
+	(*ListPeerAuditRequest)(nil),     // 24: ddq.v1.ListPeerAuditRequest
+	(*ListPeerAuditResponse)(nil),    // 25: ddq.v1.ListPeerAuditResponse
+	(*PeerAuditLine)(nil),            // 26: ddq.v1.PeerAuditLine
+	(*VerifyPeerAuditRequest)(nil),   // 27: ddq.v1.VerifyPeerAuditRequest
+	(*VerifyPeerAuditResponse)(nil),  // 28: ddq.v1.VerifyPeerAuditResponse
+	(*Worker)(nil),                   // 29: ddq.v1.Worker
+	(LogLevel)(0),                    // 30: ddq.v1.LogLevel
+	(*ListAuditRecordsRequest)(nil),  // 31: ddq.v1.ListAuditRecordsRequest
+	(*AuditChain)(nil),               // 32: ddq.v1.AuditChain
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
@@ -1801,25 +2131,32 @@ var file_ddq_v1_peer_proto_depIdxs = []int32{
 	13, // 10: ddq.v1.PeerPulse.minute:type_name -> ddq.v1.PeerPulseWindow
 	13, // 11: ddq.v1.PeerPulse.hour:type_name -> ddq.v1.PeerPulseWindow
 	17, // 12: ddq.v1.ListPeerWorkersResponse.workers:type_name -> ddq.v1.PeerWorker
-	24, // 13: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
-	25, // 14: ddq.v1.SetPeerLogLevelRequest.level:type_name -> ddq.v1.LogLevel
-	0,  // 15: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	10, // 16: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	15, // 17: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
-	18, // 18: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	20, // 19: ddq.v1.PeerService.SetPeerLogLevel:input_type -> ddq.v1.SetPeerLogLevelRequest
-	22, // 20: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	9,  // 21: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	11, // 22: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	16, // 23: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
-	19, // 24: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	21, // 25: ddq.v1.PeerService.SetPeerLogLevel:output_type -> ddq.v1.SetPeerLogLevelResponse
-	23, // 26: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	29, // 13: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
+	30, // 14: ddq.v1.SetPeerLogLevelRequest.level:type_name -> ddq.v1.LogLevel
+	31, // 15: ddq.v1.ListPeerAuditRequest.filter:type_name -> ddq.v1.ListAuditRecordsRequest
+	26, // 16: ddq.v1.ListPeerAuditResponse.lines:type_name -> ddq.v1.PeerAuditLine
+	32, // 17: ddq.v1.VerifyPeerAuditResponse.chain:type_name -> ddq.v1.AuditChain
+	0,  // 18: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	10, // 19: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	15, // 20: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
+	18, // 21: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	20, // 22: ddq.v1.PeerService.SetPeerLogLevel:input_type -> ddq.v1.SetPeerLogLevelRequest
+	22, // 23: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	24, // 24: ddq.v1.PeerService.ListPeerAudit:input_type -> ddq.v1.ListPeerAuditRequest
+	27, // 25: ddq.v1.PeerService.VerifyPeerAudit:input_type -> ddq.v1.VerifyPeerAuditRequest
+	9,  // 26: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	11, // 27: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	16, // 28: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
+	19, // 29: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	21, // 30: ddq.v1.PeerService.SetPeerLogLevel:output_type -> ddq.v1.SetPeerLogLevelResponse
+	23, // 31: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	25, // 32: ddq.v1.PeerService.ListPeerAudit:output_type -> ddq.v1.ListPeerAuditResponse
+	28, // 33: ddq.v1.PeerService.VerifyPeerAudit:output_type -> ddq.v1.VerifyPeerAuditResponse
+	26, // [26:34] is the sub-list for method output_type
+	18, // [18:26] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -1828,13 +2165,14 @@ func file_ddq_v1_peer_proto_init() {
 		return
 	}
 	file_ddq_v1_admin_proto_init()
+	file_ddq_v1_audit_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

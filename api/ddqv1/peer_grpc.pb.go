@@ -25,6 +25,8 @@ const (
 	PeerService_DrainPeer_FullMethodName        = "/ddq.v1.PeerService/DrainPeer"
 	PeerService_SetPeerLogLevel_FullMethodName  = "/ddq.v1.PeerService/SetPeerLogLevel"
 	PeerService_ReleasePeerShard_FullMethodName = "/ddq.v1.PeerService/ReleasePeerShard"
+	PeerService_ListPeerAudit_FullMethodName    = "/ddq.v1.PeerService/ListPeerAudit"
+	PeerService_VerifyPeerAudit_FullMethodName  = "/ddq.v1.PeerService/VerifyPeerAudit"
 )
 
 // PeerServiceClient is the client API for PeerService service.
@@ -47,6 +49,10 @@ type PeerServiceClient interface {
 	SetPeerLogLevel(ctx context.Context, in *SetPeerLogLevelRequest, opts ...grpc.CallOption) (*SetPeerLogLevelResponse, error)
 	// ReleasePeerShard makes the node give up one shard, to whoever claims it.
 	ReleasePeerShard(ctx context.Context, in *ReleasePeerShardRequest, opts ...grpc.CallOption) (*ReleasePeerShardResponse, error)
+	// ListPeerAudit returns lines of the node's audit log, the newest first.
+	ListPeerAudit(ctx context.Context, in *ListPeerAuditRequest, opts ...grpc.CallOption) (*ListPeerAuditResponse, error)
+	// VerifyPeerAudit says whether the node's audit log is as it was written.
+	VerifyPeerAudit(ctx context.Context, in *VerifyPeerAuditRequest, opts ...grpc.CallOption) (*VerifyPeerAuditResponse, error)
 }
 
 type peerServiceClient struct {
@@ -120,6 +126,26 @@ func (c *peerServiceClient) ReleasePeerShard(ctx context.Context, in *ReleasePee
 	return out, nil
 }
 
+func (c *peerServiceClient) ListPeerAudit(ctx context.Context, in *ListPeerAuditRequest, opts ...grpc.CallOption) (*ListPeerAuditResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListPeerAuditResponse)
+	err := c.cc.Invoke(ctx, PeerService_ListPeerAudit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerServiceClient) VerifyPeerAudit(ctx context.Context, in *VerifyPeerAuditRequest, opts ...grpc.CallOption) (*VerifyPeerAuditResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(VerifyPeerAuditResponse)
+	err := c.cc.Invoke(ctx, PeerService_VerifyPeerAudit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServiceServer is the server API for PeerService service.
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
@@ -140,6 +166,10 @@ type PeerServiceServer interface {
 	SetPeerLogLevel(context.Context, *SetPeerLogLevelRequest) (*SetPeerLogLevelResponse, error)
 	// ReleasePeerShard makes the node give up one shard, to whoever claims it.
 	ReleasePeerShard(context.Context, *ReleasePeerShardRequest) (*ReleasePeerShardResponse, error)
+	// ListPeerAudit returns lines of the node's audit log, the newest first.
+	ListPeerAudit(context.Context, *ListPeerAuditRequest) (*ListPeerAuditResponse, error)
+	// VerifyPeerAudit says whether the node's audit log is as it was written.
+	VerifyPeerAudit(context.Context, *VerifyPeerAuditRequest) (*VerifyPeerAuditResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -167,6 +197,12 @@ func (UnimplementedPeerServiceServer) SetPeerLogLevel(context.Context, *SetPeerL
 }
 func (UnimplementedPeerServiceServer) ReleasePeerShard(context.Context, *ReleasePeerShardRequest) (*ReleasePeerShardResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleasePeerShard not implemented")
+}
+func (UnimplementedPeerServiceServer) ListPeerAudit(context.Context, *ListPeerAuditRequest) (*ListPeerAuditResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPeerAudit not implemented")
+}
+func (UnimplementedPeerServiceServer) VerifyPeerAudit(context.Context, *VerifyPeerAuditRequest) (*VerifyPeerAuditResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method VerifyPeerAudit not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -286,6 +322,42 @@ func _PeerService_ReleasePeerShard_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_ListPeerAudit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListPeerAuditRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).ListPeerAudit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_ListPeerAudit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).ListPeerAudit(ctx, req.(*ListPeerAuditRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PeerService_VerifyPeerAudit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VerifyPeerAuditRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).VerifyPeerAudit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_VerifyPeerAudit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).VerifyPeerAudit(ctx, req.(*VerifyPeerAuditRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -312,6 +384,14 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReleasePeerShard",
 			Handler:    _PeerService_ReleasePeerShard_Handler,
+		},
+		{
+			MethodName: "ListPeerAudit",
+			Handler:    _PeerService_ListPeerAudit_Handler,
+		},
+		{
+			MethodName: "VerifyPeerAudit",
+			Handler:    _PeerService_VerifyPeerAudit_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

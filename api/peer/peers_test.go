@@ -93,6 +93,23 @@ func (o *otherNode) ListPeerWorkers(_ context.Context, r *ddqv1.ListPeerWorkersR
 	}}, nil
 }
 
+func (o *otherNode) ListPeerAudit(_ context.Context, r *ddqv1.ListPeerAuditRequest) (*ddqv1.ListPeerAuditResponse, error) {
+	if r.Before == 13 {
+		refused, _ := status.New(codes.InvalidArgument, "no").WithDetails(&errdetails.ErrorInfo{Reason: "BAD_CURSOR"}) // it can have them
+		return nil, refused.Err()
+	}
+	return &ddqv1.ListPeerAuditResponse{
+		None: r.Before == 0, End: r.Before, Next: int64(r.Most + r.Bytes), ReachedUnixUs: 1_000_001,
+		Lines: []*ddqv1.PeerAuditLine{{Text: []byte(r.Filter.String()), At: 5, TimeUnixUs: 2_000_002, Altered: true}, {}},
+	}, nil
+}
+
+func (o *otherNode) VerifyPeerAudit(context.Context, *ddqv1.VerifyPeerAuditRequest) (*ddqv1.VerifyPeerAuditResponse, error) {
+	return &ddqv1.VerifyPeerAuditResponse{Chain: &ddqv1.AuditChain{
+		State: ddqv1.AuditChainState_AUDIT_CHAIN_STATE_BROKEN, Records: 3, Head: "h", Error: "line 4", CheckTime: timestamppb.New(time.Unix(9, 0)),
+	}}, nil
+}
+
 // pings lets nodes ping as often as a real one does.
 var pings = grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true})
 
@@ -514,6 +531,34 @@ func TestANodeIsAskedForItsWorkers(t *testing.T) {
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+func TestANodeIsAskedForItsAuditLog(t *testing.T) {
+	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
+		filter := fleet.AuditFilter{Caller: "ops", Method: "DeleteTopic", Resource: "mail", Outcome: fleet.AuditFailed, From: time.UnixMilli(7), Before: time.UnixMilli(8)}
+		got, err := p.Audit(t.Context(), nodeB, fleet.AuditQuery{AuditFilter: filter, Until: 42, Most: 2, Bytes: 3})
+		if err != nil || got.None || got.End != 42 || got.Next != 5 || !got.Reached.Equal(time.UnixMicro(1_000_001)) || len(got.Lines) != 2 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		asked := (&ddqv1.ListAuditRecordsRequest{
+			Caller: "ops", Method: "DeleteTopic", Resource: "mail", Outcome: ddqv1.AuditOutcome_AUDIT_OUTCOME_FAILED, FromUnixMs: 7, BeforeUnixMs: 8,
+		}).String()
+		if l := got.Lines[0]; string(l.Text) != asked || l.At != 5 || !l.Time.Equal(time.UnixMicro(2_000_002)) || !l.Altered {
+			t.Errorf("a line is %s at %d of %v, asked for was %s", l.Text, l.At, l.Time, asked)
+		}
+		if got, err := p.Audit(t.Context(), nodeB, fleet.AuditQuery{}); err != nil || !got.None {
+			t.Errorf("no log: %+v, %v", got, err)
+		}
+		var e *problem.Error
+		if _, err := p.Audit(t.Context(), nodeB, fleet.AuditQuery{Until: 13}); !errors.As(err, &e) || e.Reason != "BAD_CURSOR" {
+			t.Errorf("refused: %v", err)
+		}
+		chain, err := p.VerifyAudit(t.Context(), nodeB)
+		want := fleet.AuditChain{State: fleet.AuditBroken, Records: 3, Head: "h", Fault: "line 4", Checked: time.Unix(9, 0).UTC()}
+		if err != nil || chain != want {
+			t.Errorf("got %+v, %v", chain, err)
 		}
 	})
 }

@@ -79,6 +79,7 @@ var services = []protoreflect.ServiceDescriptor{
 	ddqv1.File_ddq_v1_access_proto.Services().ByName("AccessService"),
 	ddqv1.File_ddq_v1_admin_proto.Services().ByName("AdminService"),
 	ddqv1.File_ddq_v1_queue_proto.Services().ByName("DelayQueueService"),
+	ddqv1.File_ddq_v1_audit_proto.Services().ByName("AuditService"),
 	ddqv1.File_ddq_v1_audience_proto.Services().ByName("AudienceService"),
 	ddqv1.File_ddq_v1_operation_proto.Services().ByName("OperationService"),
 	ddqv1.File_ddq_v1_schedule_proto.Services().ByName("ScheduleService"),

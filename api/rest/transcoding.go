@@ -45,6 +45,7 @@ func register(mux *runtime.ServeMux, conn grpc.ClientConnInterface) error {
 		gateway.RegisterAccessServiceHandlerClient(ctx, mux, ddqv1.NewAccessServiceClient(conn)),
 		gateway.RegisterAdminServiceHandlerClient(ctx, mux, ddqv1.NewAdminServiceClient(conn)),
 		gateway.RegisterDelayQueueServiceHandlerClient(ctx, mux, ddqv1.NewDelayQueueServiceClient(conn)),
+		gateway.RegisterAuditServiceHandlerClient(ctx, mux, ddqv1.NewAuditServiceClient(conn)),
 		gateway.RegisterAudienceServiceHandlerClient(ctx, mux, ddqv1.NewAudienceServiceClient(conn)),
 		gateway.RegisterOperationServiceHandlerClient(ctx, mux, ddqv1.NewOperationServiceClient(conn)),
 		gateway.RegisterScheduleServiceHandlerClient(ctx, mux, ddqv1.NewScheduleServiceClient(conn)),

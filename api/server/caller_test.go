@@ -57,6 +57,14 @@ func (idlePeers) Workers(context.Context, fleet.Member, fleet.WorkersQuery) ([]f
 	return nil, errors.New("it hears nothing")
 }
 
+func (idlePeers) Audit(context.Context, fleet.Member, fleet.AuditQuery) (fleet.AuditPage, error) {
+	return fleet.AuditPage{}, errors.New("it hears nothing")
+}
+
+func (idlePeers) VerifyAudit(context.Context, fleet.Member) (fleet.AuditChain, error) {
+	return fleet.AuditChain{}, errors.New("it hears nothing")
+}
+
 // fleetBubble runs test on a node of a fleet with another one, b, which calls come from.
 func fleetBubble(t *testing.T, config Config, test func(r *rig)) {
 	memberBubble(t, config, []netip.Addr{clientAddr.Addr()}, test)

@@ -460,6 +460,13 @@ var refusals = []refusal{
 		_, err := r.admin.UndrainNode(r.Context(), &ddqv1.UndrainNodeRequest{Name: "x"})
 		return err
 	}, codes.NotFound, "NO_NODE", "name", "", 0},
+	{"records by an unknown outcome", listAudit(func(r *ddqv1.ListAuditRecordsRequest) { r.Outcome = 99 }), codes.InvalidArgument, "BAD_ENUM", "outcome", "", 0},
+	{"records of a range backwards", listAudit(func(r *ddqv1.ListAuditRecordsRequest) { r.FromUnixMs, r.BeforeUnixMs = 9, 9 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "before_unix_ms", "", 0},
+	{"records from before time", listAudit(func(r *ddqv1.ListAuditRecordsRequest) { r.FromUnixMs = -1 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "from_unix_ms", "", 0},
+	{"records until no time", listAudit(func(r *ddqv1.ListAuditRecordsRequest) { r.BeforeUnixMs = math.MaxInt64 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "before_unix_ms", "", 0},
+	{"records of a caller without end", listAudit(func(r *ddqv1.ListAuditRecordsRequest) { r.Caller = strings.Repeat("x", 1025) }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "caller", "", 0},
+	{"less than no records", listAudit(func(r *ddqv1.ListAuditRecordsRequest) { r.PageSize = -1 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "page_size", "", 0},
+	{"records behind no token", listAudit(func(r *ddqv1.ListAuditRecordsRequest) { r.PageToken = "x" }), codes.InvalidArgument, "BAD_CURSOR", "page_token", "", 0},
 	{"log level of an unknown node", logging(func(*ddqv1.SetLogLevelRequest) {}, "x"), codes.NotFound, "NO_NODE", "name", "", 0},
 	{"unknown log level", logging(func(r *ddqv1.SetLogLevelRequest) { r.Level = 9 }, ""), codes.InvalidArgument, "BAD_ENUM", "level", "", 0},
 	{"log level for too long", logging(func(r *ddqv1.SetLogLevelRequest) { r.ForMs = 86_400_001 }, ""), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "for_ms", "", 0},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/audits"
 	"github.com/ddq-io/ddq/api/server/guard"
 	"github.com/ddq-io/ddq/api/server/status"
 	"github.com/ddq-io/ddq/api/service"
@@ -19,6 +20,7 @@ import (
 // peer serves PeerService: what other nodes of the fleet have to say.
 type peer struct {
 	ddqv1.UnsafePeerServiceServer
+	audits.Peer
 	*lifetime
 	nodes   *guard.Nodes
 	service *service.Service

@@ -15,11 +15,13 @@ import (
 
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/server/audits"
 	"github.com/ddq-io/ddq/api/server/delivery"
 	"github.com/ddq-io/ddq/api/server/guard"
 	"github.com/ddq-io/ddq/api/server/status"
 	"github.com/ddq-io/ddq/api/server/workflows"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/trail"
 )
 
 // Server serves DelayQueueService, AdminService, health and reflection. Its
@@ -63,6 +65,7 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 		cases.SetQuotas(quotasOf(config.Access.Namespaces))
 	}
 	s.channel = newChannel(s.local, calls)
+	written := audits.New(trail.New(cases.Node(), config.Audit))
 	for _, registrar := range []grpc.ServiceRegistrar{s.grpc, s.channel} {
 		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
 		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{lifetime: life, service: cases, version: config.Version, warnings: config.Warnings, accepted: config.Accepted})
@@ -74,9 +77,10 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 		}
 		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &scheduleServer{service: cases, log: log})
 		registrar.RegisterService(checked(&ddqv1.WorkflowService_ServiceDesc, log), workflows.New(cases.Workflows, workflowEdge(life, log)))
+		registrar.RegisterService(checked(&ddqv1.AuditService_ServiceDesc, log), written)
 		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
 	}
-	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, nodes: from, service: cases})
+	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{Peer: audits.Peer{Log: config.Audit, Nodes: from}, lifetime: life, nodes: from, service: cases})
 	s.health = newHealth(s.drain, config.ready(cases.Node().Ready), s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)

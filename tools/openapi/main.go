@@ -25,7 +25,7 @@ import (
 )
 
 // sources are the protos whose services have routes.
-var sources = []string{"ddq/v1/access.proto", "ddq/v1/admin.proto", "ddq/v1/audience.proto", "ddq/v1/operation.proto", "ddq/v1/queue.proto", "ddq/v1/schedule.proto", "ddq/v1/workflow.proto"}
+var sources = []string{"ddq/v1/access.proto", "ddq/v1/admin.proto", "ddq/v1/audience.proto", "ddq/v1/audit.proto", "ddq/v1/operation.proto", "ddq/v1/queue.proto", "ddq/v1/schedule.proto", "ddq/v1/workflow.proto"}
 
 func main() {
 	if len(os.Args) != 4 {

@@ -287,6 +287,15 @@ func (n *Node) SetLogLevel(_ context.Context, to fleet.Member, l fleet.LogLevel)
 	return n.reach(to.Name).Sys.Node().Peer().SetLogLevel(l)
 }
 
+// Nodes of tests write nothing down.
+func (n *Node) Audit(context.Context, fleet.Member, fleet.AuditQuery) (fleet.AuditPage, error) {
+	return fleet.AuditPage{None: true}, nil
+}
+
+func (n *Node) VerifyAudit(context.Context, fleet.Member) (fleet.AuditChain, error) {
+	return fleet.AuditChain{State: fleet.AuditNone}, nil
+}
+
 func (n *Node) Release(ctx context.Context, to fleet.Member, s store.Shard) error {
 	return n.reach(to.Name).Sys.Node().Peer().ReleaseShard(ctx, s)
 }

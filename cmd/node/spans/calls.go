@@ -60,7 +60,7 @@ func (p picked) HandleRPC(ctx context.Context, s stats.RPCStats) {
 func recordedCalls() map[string]bool {
 	recorded := make(map[string]bool)
 	for _, service := range []*grpc.ServiceDesc{
-		&ddqv1.AccessService_ServiceDesc, &ddqv1.AdminService_ServiceDesc, &ddqv1.AudienceService_ServiceDesc, &ddqv1.DelayQueueService_ServiceDesc,
+		&ddqv1.AccessService_ServiceDesc, &ddqv1.AdminService_ServiceDesc, &ddqv1.AudienceService_ServiceDesc, &ddqv1.AuditService_ServiceDesc, &ddqv1.DelayQueueService_ServiceDesc,
 		&ddqv1.OperationService_ServiceDesc, &ddqv1.ScheduleService_ServiceDesc, &ddqv1.WorkflowService_ServiceDesc,
 	} {
 		for i := range service.Methods {

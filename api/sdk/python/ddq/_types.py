@@ -232,6 +232,79 @@ class AudienceTarget(TypedDict, total=False):
     window_ms: str
 
 
+# AuditChain is the chain of hashes of a node's log.
+class AuditChain(TypedDict, total=False):
+    # WHOLE, BROKEN: when the check ended, on the node's clock.
+    # RFC 3339.
+    check_time: str
+    # BROKEN, UNKNOWN: why.
+    error: str
+    head: str
+    node: str
+    # WHOLE: how many records there are, and the hash of the last one.
+    # A number of 64 bits, as text.
+    records: str
+    state: AuditChainState
+
+
+AuditChainState = Literal[
+    "AUDIT_CHAIN_STATE_UNSPECIFIED",
+    "AUDIT_CHAIN_STATE_WHOLE",
+    "AUDIT_CHAIN_STATE_BROKEN",
+    "AUDIT_CHAIN_STATE_CHECKING",
+    "AUDIT_CHAIN_STATE_NONE",
+    "AUDIT_CHAIN_STATE_UNKNOWN",
+]
+
+
+# AuditOutcome says what a record tells of a call.
+AuditOutcome = Literal[
+    "AUDIT_OUTCOME_UNSPECIFIED",
+    "AUDIT_OUTCOME_ASKED",
+    "AUDIT_OUTCOME_DONE",
+    "AUDIT_OUTCOME_FAILED",
+    "AUDIT_OUTCOME_REFUSED",
+    "AUDIT_OUTCOME_STARTED",
+    "AUDIT_OUTCOME_CUT",
+]
+
+
+# AuditRecord is a line of the log of a node.
+class AuditRecord(TypedDict, total=False):
+    address: str
+    # The line is not as it was written: what it says cannot be relied on.
+    altered: bool
+    # DONE, FAILED: the seq of the record by which the call was asked for.
+    # A number of 64 bits, as text.
+    call: str
+    # Kind and name, such as token:mailer.
+    caller: str
+    # OK, or why not. Empty where the call was asked for.
+    code: str
+    # REFUSED: how many like it there were since the last record of the kind, beside this one.
+    # A number of 64 bits, as text.
+    count: str
+    # As /package.Service/Method.
+    method: str
+    name: str
+    # That of the call; empty for the default one.
+    namespace: str
+    node: str
+    outcome: AuditOutcome
+    # ASKED: the request in JSON, without payloads, and cut where it is long.
+    request: str
+    request_id: str
+    # Counts the records of the log, from 1.
+    # A number of 64 bits, as text.
+    seq: str
+    # On the node's clock.
+    # RFC 3339.
+    time: str
+    token_id: str
+    # What the call is about, where its request says so in one place.
+    topic: str
+
+
 # Backfill is a range of which runs are made once more.
 Backfill = TypedDict("Backfill", {
     # RFC 3339.
@@ -1114,6 +1187,18 @@ class Lateness(TypedDict, total=False):
 class ListAudiencesResponse(TypedDict, total=False):
     audiences: List[Audience]
     next_page_token: str
+
+
+class ListAuditRecordsResponse(TypedDict, total=False):
+    # Empty when no node that answered has more.
+    next_page_token: str
+    # Nodes that were started without an audit log.
+    nodes_without_log: List[str]
+    # By time, the newest first; those of a node in the order of its log.
+    records: List[AuditRecord]
+    # Nodes that did not answer in time: their records are missing. The next page asks them again, from
+    # where they were, so that its first records may be newer than the last ones of this page.
+    silent_nodes: List[str]
 
 
 class ListBindingsResponse(TypedDict, total=False):
@@ -2800,6 +2885,11 @@ class UpdateTaskResponse(TypedDict, total=False):
     # Of the task as it is now.
     # A number of 64 bits, as text.
     version: str
+
+
+class VerifyAuditResponse(TypedDict, total=False):
+    # By node.
+    chains: List[AuditChain]
 
 
 # Wait is a step without a task: it is done when its time has passed, or a signal has come.

@@ -269,6 +269,87 @@ export interface AudienceTarget {
   window_ms?: string;
 }
 
+/** AuditChain is the chain of hashes of a node's log. */
+export interface AuditChain {
+  /**
+   * WHOLE, BROKEN: when the check ended, on the node's clock.
+   * RFC 3339.
+   */
+  check_time?: string;
+  /** BROKEN, UNKNOWN: why. */
+  error?: string;
+  head?: string;
+  node?: string;
+  /**
+   * WHOLE: how many records there are, and the hash of the last one.
+   * A number of 64 bits, as text.
+   */
+  records?: string;
+  state?: AuditChainState;
+}
+
+export type AuditChainState =
+  | "AUDIT_CHAIN_STATE_UNSPECIFIED"
+  | "AUDIT_CHAIN_STATE_WHOLE"
+  | "AUDIT_CHAIN_STATE_BROKEN"
+  | "AUDIT_CHAIN_STATE_CHECKING"
+  | "AUDIT_CHAIN_STATE_NONE"
+  | "AUDIT_CHAIN_STATE_UNKNOWN";
+
+/** AuditOutcome says what a record tells of a call. */
+export type AuditOutcome =
+  | "AUDIT_OUTCOME_UNSPECIFIED"
+  | "AUDIT_OUTCOME_ASKED"
+  | "AUDIT_OUTCOME_DONE"
+  | "AUDIT_OUTCOME_FAILED"
+  | "AUDIT_OUTCOME_REFUSED"
+  | "AUDIT_OUTCOME_STARTED"
+  | "AUDIT_OUTCOME_CUT";
+
+/** AuditRecord is a line of the log of a node. */
+export interface AuditRecord {
+  address?: string;
+  /** The line is not as it was written: what it says cannot be relied on. */
+  altered?: boolean;
+  /**
+   * DONE, FAILED: the seq of the record by which the call was asked for.
+   * A number of 64 bits, as text.
+   */
+  call?: string;
+  /** Kind and name, such as token:mailer. */
+  caller?: string;
+  /** OK, or why not. Empty where the call was asked for. */
+  code?: string;
+  /**
+   * REFUSED: how many like it there were since the last record of the kind, beside this one.
+   * A number of 64 bits, as text.
+   */
+  count?: string;
+  /** As /package.Service/Method. */
+  method?: string;
+  name?: string;
+  /** That of the call; empty for the default one. */
+  namespace?: string;
+  node?: string;
+  outcome?: AuditOutcome;
+  /** ASKED: the request in JSON, without payloads, and cut where it is long. */
+  request?: string;
+  request_id?: string;
+  /**
+   * Counts the records of the log, from 1.
+   * A number of 64 bits, as text.
+   */
+  seq?: string;
+  /**
+   * On the node's clock.
+   * RFC 3339.
+   */
+  time?: string;
+  token_id?: string;
+  /** What the call is about, where its request says so in one place. */
+  topic?: string;
+}
+
 /** Backfill is a range of which runs are made once more. */
 export interface Backfill {
   /** RFC 3339. */
@@ -1263,6 +1344,20 @@ export interface Lateness {
 export interface ListAudiencesResponse {
   audiences?: Audience[];
   next_page_token?: string;
+}
+
+export interface ListAuditRecordsResponse {
+  /** Empty when no node that answered has more. */
+  next_page_token?: string;
+  /** Nodes that were started without an audit log. */
+  nodes_without_log?: string[];
+  /** By time, the newest first; those of a node in the order of its log. */
+  records?: AuditRecord[];
+  /**
+   * Nodes that did not answer in time: their records are missing. The next page asks them again, from
+   * where they were, so that its first records may be newer than the last ones of this page.
+   */
+  silent_nodes?: string[];
 }
 
 export interface ListBindingsResponse {
@@ -3145,6 +3240,11 @@ export interface UpdateTaskResponse {
    * A number of 64 bits, as text.
    */
   version?: string;
+}
+
+export interface VerifyAuditResponse {
+  /** By node. */
+  chains?: AuditChain[];
 }
 
 /** Wait is a step without a task: it is done when its time has passed, or a signal has come. */
