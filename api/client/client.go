@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/client/access"
+	"github.com/ddq-io/ddq/api/client/audits"
 	"github.com/ddq-io/ddq/api/client/internal/conn"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/client/operations"
@@ -27,6 +28,7 @@ type Client struct {
 	Audiences
 	Workflows
 	access.Access
+	audits.Audits
 	overview.Overviews
 	operations.Operations
 	Fleet
@@ -53,6 +55,7 @@ func New(cc grpc.ClientConnInterface, cfg Config) *Client {
 		Audiences:   Audiences{calls, ddqv1.NewAudienceServiceClient(coded)},
 		Workflows:   Workflows{calls, ddqv1.NewWorkflowServiceClient(coded)},
 		Access:      access.New(calls.do, ddqv1.NewAccessServiceClient(coded)),
+		Audits:      audits.New(calls.do, ddqv1.NewAuditServiceClient(coded)),
 		Overviews:   overview.New(calls.do, admin),
 		Operations:  operations.New(calls.do, ddqv1.NewOperationServiceClient(coded)),
 		Fleet:       Fleet{calls, admin},
