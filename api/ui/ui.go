@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/ddq-io/ddq/api/ui/audits"
 	"github.com/ddq-io/ddq/api/ui/changes"
 	"github.com/ddq-io/ddq/api/ui/coming"
 	"github.com/ddq-io/ddq/api/ui/fleet"
@@ -31,5 +32,5 @@ const TraceID = tasks.TraceID
 func New(conn grpc.ClientConnInterface, logins frame.Logins, traces string, log *slog.Logger) *frame.Frame {
 	forecasts, due := coming.New(conn)
 	return frame.New(conn, logins, log,
-		topics.New(conn, forecasts), due, tasks.New(conn, traces), changes.New(conn), operations.New(conn), schedules.New(conn, forecasts), workflows.New(conn), fleet.New(conn), settings.New(conn))
+		topics.New(conn, forecasts), due, tasks.New(conn, traces), changes.New(conn), operations.New(conn), schedules.New(conn, forecasts), workflows.New(conn), fleet.New(conn), settings.New(conn), audits.New(conn))
 }

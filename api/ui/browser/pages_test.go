@@ -96,6 +96,7 @@ var pages = []struct {
 	{"shards-map", "/ui/shards/map", false},
 	{"settings", "/ui/settings", true},
 	{"loglevel", "/ui/loglevel", false},
+	{"audit", "/ui/audit", false},
 	{"nothing", "/ui/nothing", false},
 }
 

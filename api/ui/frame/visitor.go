@@ -54,6 +54,9 @@ func (v *Visitor) known() string {
 // Fleet reports whether the visitor may move what nodes own.
 func (v *Visitor) Fleet() bool { return v.grants.AllowFleet(auth.Admin) }
 
+// Audits reports whether the visitor may read what was done at all nodes.
+func (v *Visitor) Audits() bool { return v.grants.AllowFleet(auth.Audit) }
+
 // Tokens reports whether the visitor may make tokens.
 func (v *Visitor) Tokens() bool { return v.grants.AllowSome(auth.Admin, v.Namespace) }
 

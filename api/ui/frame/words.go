@@ -124,7 +124,7 @@ func durationText(d time.Duration) string {
 // StateText is a state in the words of the command line: scheduled, dead.
 func StateText(s fmt.Stringer) string {
 	name := s.String()
-	for _, prefix := range []string{"TASK_STATE_", "ATTEMPT_OUTCOME_", "DEAD_REASON_", "NODE_STATE_", "SCHEDULE_STATE_", "WAITING_FOR_", "RUN_OUTCOME_", "RUN_ORIGIN_", "SKIP_REASON_", "WORKFLOW_STATE_", "WORKFLOW_CAUSE_", "STEP_STATE_", "STEP_REASON_", "STEP_KIND_", "CHANGE_KIND_", "OPERATION_STATE_", "OVERLAP_", "CATCH_UP_POLICY_", "INTERVAL_FROM_", "LOG_LEVEL_"} {
+	for _, prefix := range []string{"TASK_STATE_", "ATTEMPT_OUTCOME_", "DEAD_REASON_", "NODE_STATE_", "SCHEDULE_STATE_", "WAITING_FOR_", "RUN_OUTCOME_", "RUN_ORIGIN_", "SKIP_REASON_", "WORKFLOW_STATE_", "WORKFLOW_CAUSE_", "STEP_STATE_", "STEP_REASON_", "STEP_KIND_", "CHANGE_KIND_", "OPERATION_STATE_", "OVERLAP_", "CATCH_UP_POLICY_", "INTERVAL_FROM_", "LOG_LEVEL_", "AUDIT_OUTCOME_"} {
 		name = strings.TrimPrefix(name, prefix)
 	}
 	if name == "UNSPECIFIED" {

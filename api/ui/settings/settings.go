@@ -24,6 +24,7 @@ type settingsPage struct {
 
 	Namespaces []*ddqv1.Namespace // for who may change them
 	Fleet      bool               // change what nodes log
+	Audits     bool               // read what was done
 }
 
 func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error) {
@@ -35,7 +36,7 @@ func (s *section) settings(ctx context.Context, _ url.Values) (frame.View, error
 	if err != nil {
 		return frame.View{}, err
 	}
-	p := settingsPage{Server: server, Me: me, Now: now, May: frame.Who(ctx).Tokens()}
+	p := settingsPage{Server: server, Me: me, Now: now, May: frame.Who(ctx).Tokens(), Audits: frame.Who(ctx).Audits()}
 	if p.May {
 		list, err := s.access.ListTokens(ctx, &ddqv1.ListTokensRequest{})
 		if err != nil {
@@ -59,6 +60,7 @@ func (p *settingsPage) body() g.Node {
 		h.H2(g.Text("This browser")), browser(),
 		h.H2(g.Text("Server")), p.server(),
 		g.If(p.Fleet, h.P(frame.Anchor("What nodes log", "loglevel"))),
+		g.If(p.Audits, h.P(frame.Anchor("What was done", "audit"))),
 		g.If(len(p.Namespaces) > 0, g.Group{h.H2(g.Text("Namespaces")), p.namespaces()}),
 		g.If(p.May, g.Group{h.H2(g.Text("Tokens")), p.tokens(), create()}),
 	}
