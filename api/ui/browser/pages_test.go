@@ -15,7 +15,7 @@ var rewrite = flag.Bool("rewrite", false, "write testdata anew; read the diff")
 // fixtures is a server with something on every page.
 func fixtures(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := start(t, args...)
+	s := start(t, append(args, "--audit-log", filepath.Join(t.TempDir(), "audit"))...)
 	s.fill()
 	return s
 }
