@@ -90,6 +90,10 @@ type TopicStatus struct {
 	// IndexingShards have an index of attributes that is not what the policy says yet: a
 	// filter by such an attribute walks through their tasks.
 	IndexingShards int
+
+	// DefaultPolicy is that of a topic which is created now at the node that answered, nil from a
+	// server of before. A value of Policy that is another one was set, or is a default of before.
+	DefaultPolicy *Policy
 }
 
 // Topics are the calls about topics: what there is, their policies, pause and resume, purge.
@@ -129,6 +133,9 @@ func (c *Topics) DescribeTopic(ctx context.Context, name string) (topic TopicSta
 		Durability:    reply.GetDurability(),
 
 		IndexingShards: int(reply.GetIndexingShards()),
+	}
+	if p := reply.GetDefaultPolicy(); p != nil {
+		topic.DefaultPolicy = new(policyFrom(p))
 	}
 	return topic, err
 }
@@ -216,28 +223,9 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 }
 
 func topicFrom(t *ddqv1.Topic) Topic {
-	p := t.GetPolicy()
-	topic := Topic{
-		Name: t.GetName(),
-		Policy: Policy{
-			Shards:            new(int(p.GetShards())),
-			VisibilityTimeout: new(wire.Duration(p.GetVisibilityTimeoutMs())),
-			MaxRetries:        new(int(p.GetMaxRetries())),
-			Backoff:           backoffFrom(p.GetBackoff()),
-			MaxDelay:          new(wire.Duration(p.GetMaxDelayMs())),
-			MaxPayload:        new(int(p.GetMaxPayloadBytes())),
-			DoneRetention:     new(wire.Duration(p.GetDoneRetentionMs())),
-			DeadRetention:     new(wire.Duration(p.GetDeadRetentionMs())),
-			MaxDead:           new(int(p.GetMaxDead())),
-			MaxBacklog:        new(int(p.GetMaxBacklog())),
-			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
-			WatchRetention:    new(wire.Duration(p.GetWatchRetentionMs())),
-			WatchMax:          new(int(p.GetWatchMaxEvents())),
-			WorkflowRetention: new(wire.Duration(p.GetWorkflowRetentionMs())),
-			MaxWorkflows:      new(int(p.GetMaxWorkflows())),
-			MaxSchedules:      new(int(p.GetMaxSchedules())),
-			IndexedAttributes: new(p.GetIndexedAttributes().GetNames()),
-		},
+	return Topic{
+		Name:           t.GetName(),
+		Policy:         policyFrom(t.GetPolicy()),
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),
 		DeliveryPaused: t.GetDeliveryPaused(),
@@ -245,6 +233,28 @@ func topicFrom(t *ddqv1.Topic) Topic {
 		Ramp:           wire.Duration(t.GetRampMs()),
 		Resumed:        wire.UnixTime(t.GetResumedUnixMs()),
 	}
-	topic.Policy.limitsFrom(p)
-	return topic
+}
+
+func policyFrom(p *ddqv1.TopicPolicy) Policy {
+	policy := Policy{
+		Shards:            new(int(p.GetShards())),
+		VisibilityTimeout: new(wire.Duration(p.GetVisibilityTimeoutMs())),
+		MaxRetries:        new(int(p.GetMaxRetries())),
+		Backoff:           backoffFrom(p.GetBackoff()),
+		MaxDelay:          new(wire.Duration(p.GetMaxDelayMs())),
+		MaxPayload:        new(int(p.GetMaxPayloadBytes())),
+		DoneRetention:     new(wire.Duration(p.GetDoneRetentionMs())),
+		DeadRetention:     new(wire.Duration(p.GetDeadRetentionMs())),
+		MaxDead:           new(int(p.GetMaxDead())),
+		MaxBacklog:        new(int(p.GetMaxBacklog())),
+		PriorityAgeing:    new(int(p.GetPriorityAgeing())),
+		WatchRetention:    new(wire.Duration(p.GetWatchRetentionMs())),
+		WatchMax:          new(int(p.GetWatchMaxEvents())),
+		WorkflowRetention: new(wire.Duration(p.GetWorkflowRetentionMs())),
+		MaxWorkflows:      new(int(p.GetMaxWorkflows())),
+		MaxSchedules:      new(int(p.GetMaxSchedules())),
+		IndexedAttributes: new(p.GetIndexedAttributes().GetNames()),
+	}
+	policy.limitsFrom(p)
+	return policy
 }

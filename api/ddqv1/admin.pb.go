@@ -1034,8 +1034,11 @@ type DescribeTopicResponse struct {
 	// Shards whose index of attributes is not what the policy says yet. A filter by
 	// such an attribute walks through the tasks there.
 	IndexingShards int32 `protobuf:"varint,22,opt,name=indexing_shards,json=indexingShards,proto3" json:"indexing_shards,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What a topic gets by default that is created now at the node that answers. A value of the
+	// topic's policy that is another one was set, or is a default of before.
+	DefaultPolicy *TopicPolicy `protobuf:"bytes,23,opt,name=default_policy,json=defaultPolicy,proto3" json:"default_policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DescribeTopicResponse) Reset() {
@@ -1101,6 +1104,13 @@ func (x *DescribeTopicResponse) GetIndexingShards() int32 {
 		return x.IndexingShards
 	}
 	return 0
+}
+
+func (x *DescribeTopicResponse) GetDefaultPolicy() *TopicPolicy {
+	if x != nil {
+		return x.DefaultPolicy
+	}
+	return nil
 }
 
 type ListTopicsRequest struct {
@@ -4365,7 +4375,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16ConfigureTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"*\n" +
 	"\x14DescribeTopicRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xd0\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x8c\x02\n" +
 	"\x15DescribeTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\x12#\n" +
 	"\x05depth\x18\x02 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12$\n" +
@@ -4373,7 +4383,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"durability\x18\x04 \x01(\tR\n" +
 	"durability\x12'\n" +
-	"\x0findexing_shards\x18\x16 \x01(\x05R\x0eindexingShards\"O\n" +
+	"\x0findexing_shards\x18\x16 \x01(\x05R\x0eindexingShards\x12:\n" +
+	"\x0edefault_policy\x18\x17 \x01(\v2\x13.ddq.v1.TopicPolicyR\rdefaultPolicy\"O\n" +
 	"\x11ListTopicsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -4744,86 +4755,87 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	7,  // 10: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
 	7,  // 11: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
 	8,  // 12: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
-	7,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
-	7,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
-	7,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	68, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
-	25, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	69, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
-	25, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	25, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	2,  // 21: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
-	35, // 22: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
-	34, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
-	40, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
-	8,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	55, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	44, // 27: ddq.v1.WatchOverviewResponse.overview:type_name -> ddq.v1.GetOverviewResponse
-	33, // 28: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
-	45, // 29: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
-	34, // 30: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
-	7,  // 31: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
-	8,  // 32: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
-	46, // 33: ddq.v1.TopicOverview.pulse:type_name -> ddq.v1.Pulse
-	47, // 34: ddq.v1.Pulse.minute:type_name -> ddq.v1.PulseWindow
-	47, // 35: ddq.v1.Pulse.hour:type_name -> ddq.v1.PulseWindow
-	48, // 36: ddq.v1.PulseWindow.per_second:type_name -> ddq.v1.PulseRates
-	49, // 37: ddq.v1.PulseWindow.lateness:type_name -> ddq.v1.Lateness
-	52, // 38: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
-	7,  // 39: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	3,  // 40: ddq.v1.SetLogLevelRequest.level:type_name -> ddq.v1.LogLevel
-	64, // 41: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	9,  // 42: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	11, // 43: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	13, // 44: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	15, // 45: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	17, // 46: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	19, // 47: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	21, // 48: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	23, // 49: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	26, // 50: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	28, // 51: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	30, // 52: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	32, // 53: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	36, // 54: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	38, // 55: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	41, // 56: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
-	42, // 57: ddq.v1.AdminService.WatchOverview:input_type -> ddq.v1.WatchOverviewRequest
-	50, // 58: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
-	56, // 59: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	58, // 60: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	60, // 61: ddq.v1.AdminService.SetLogLevel:input_type -> ddq.v1.SetLogLevelRequest
-	62, // 62: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	65, // 63: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	53, // 64: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	10, // 65: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	12, // 66: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	14, // 67: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	16, // 68: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	18, // 69: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	20, // 70: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	22, // 71: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	24, // 72: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	27, // 73: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	29, // 74: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	31, // 75: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	33, // 76: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	37, // 77: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	39, // 78: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	44, // 79: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
-	43, // 80: ddq.v1.AdminService.WatchOverview:output_type -> ddq.v1.WatchOverviewResponse
-	51, // 81: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
-	57, // 82: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	59, // 83: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	61, // 84: ddq.v1.AdminService.SetLogLevel:output_type -> ddq.v1.SetLogLevelResponse
-	63, // 85: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	66, // 86: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	54, // 87: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	65, // [65:88] is the sub-list for method output_type
-	42, // [42:65] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	4,  // 13: ddq.v1.DescribeTopicResponse.default_policy:type_name -> ddq.v1.TopicPolicy
+	7,  // 14: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
+	7,  // 15: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
+	7,  // 16: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
+	68, // 17: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	25, // 18: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	69, // 19: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	25, // 20: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	25, // 21: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	2,  // 22: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
+	35, // 23: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
+	34, // 24: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
+	40, // 25: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
+	8,  // 26: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
+	55, // 27: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	44, // 28: ddq.v1.WatchOverviewResponse.overview:type_name -> ddq.v1.GetOverviewResponse
+	33, // 29: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
+	45, // 30: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
+	34, // 31: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
+	7,  // 32: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
+	8,  // 33: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
+	46, // 34: ddq.v1.TopicOverview.pulse:type_name -> ddq.v1.Pulse
+	47, // 35: ddq.v1.Pulse.minute:type_name -> ddq.v1.PulseWindow
+	47, // 36: ddq.v1.Pulse.hour:type_name -> ddq.v1.PulseWindow
+	48, // 37: ddq.v1.PulseWindow.per_second:type_name -> ddq.v1.PulseRates
+	49, // 38: ddq.v1.PulseWindow.lateness:type_name -> ddq.v1.Lateness
+	52, // 39: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
+	7,  // 40: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	3,  // 41: ddq.v1.SetLogLevelRequest.level:type_name -> ddq.v1.LogLevel
+	64, // 42: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	9,  // 43: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	11, // 44: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	13, // 45: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	15, // 46: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	17, // 47: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	19, // 48: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	21, // 49: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	23, // 50: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	26, // 51: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	28, // 52: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	30, // 53: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	32, // 54: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	36, // 55: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	38, // 56: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	41, // 57: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
+	42, // 58: ddq.v1.AdminService.WatchOverview:input_type -> ddq.v1.WatchOverviewRequest
+	50, // 59: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
+	56, // 60: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	58, // 61: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	60, // 62: ddq.v1.AdminService.SetLogLevel:input_type -> ddq.v1.SetLogLevelRequest
+	62, // 63: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	65, // 64: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	53, // 65: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	10, // 66: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	12, // 67: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	14, // 68: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	16, // 69: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	18, // 70: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	20, // 71: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	22, // 72: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	24, // 73: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	27, // 74: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	29, // 75: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	31, // 76: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	33, // 77: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	37, // 78: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	39, // 79: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	44, // 80: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
+	43, // 81: ddq.v1.AdminService.WatchOverview:output_type -> ddq.v1.WatchOverviewResponse
+	51, // 82: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
+	57, // 83: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	59, // 84: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	61, // 85: ddq.v1.AdminService.SetLogLevel:output_type -> ddq.v1.SetLogLevelResponse
+	63, // 86: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	66, // 87: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	54, // 88: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	66, // [66:89] is the sub-list for method output_type
+	43, // [43:66] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }

@@ -65,6 +65,7 @@ func (a *admin) DescribeTopic(ctx context.Context, r *ddqv1.DescribeTopicRequest
 		Subscriptions:  int32(t.Subscriptions),
 		Durability:     server.Store.Durability,
 		IndexingShards: int32(t.Indexing),
+		DefaultPolicy:  topicWire(&t.Default).Policy,
 	}, nil
 }
 

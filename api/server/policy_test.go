@@ -44,6 +44,24 @@ func TestPausedTopicIsResumedSlowly(t *testing.T) {
 	})
 }
 
+// TestTopicIsDescribedWithTheDefaults of the node, which are not those that the topic was created with.
+func TestTopicIsDescribedWithTheDefaults(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		must(r, created("set", &ddqv1.TopicPolicy{MaxRetries: proto.Int32(7)})(r))
+		must(r, created("plain", nil)(r))
+		plain, err := r.admin.DescribeTopic(r.Context(), &ddqv1.DescribeTopicRequest{Name: "plain"})
+		must(r, err)
+		if !proto.Equal(plain.DefaultPolicy, plain.Topic.Policy) {
+			r.Errorf("default policy %v of a topic that has %v", plain.DefaultPolicy, plain.Topic.Policy)
+		}
+		set, err := r.admin.DescribeTopic(r.Context(), &ddqv1.DescribeTopicRequest{Name: "set"})
+		must(r, err)
+		if !proto.Equal(set.DefaultPolicy, plain.DefaultPolicy) || set.Topic.Policy.GetMaxRetries() != 7 {
+			r.Errorf("described %v, with the default policy %v", set, plain.DefaultPolicy)
+		}
+	})
+}
+
 // TestTopicIsConfiguredInTheVersionNamed is a change of two operators at once.
 func TestTopicIsConfiguredInTheVersionNamed(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {

@@ -117,6 +117,7 @@ func (s *Topics) Describe(ctx context.Context, name string) (TopicStatus, error)
 	if err != nil {
 		return TopicStatus{}, problem.AsError(err)
 	}
+	status.Default = s.node.Topics().New(name)
 	status.Depth, status.Indexing = metrics.DepthOf(stats), indexing(&status.Topic, stats)
 	status.Subscriptions, err = s.node.Topics().Subscriptions(ctx, name)
 	return status, problem.AsError(err)
@@ -222,6 +223,7 @@ func indexing(t *store.Topic, stats []store.Stats) (n int) {
 // TopicStatus is a topic as it stands.
 type TopicStatus struct {
 	store.Topic
+	Default       store.Topic // one that is created now
 	Depth         metrics.Depth
 	Subscriptions int // on this node
 	Indexing      int // shards whose index is not what the topic says yet

@@ -40,6 +40,18 @@ func (r *rig) policy(topic string) *ddqv1.TopicPolicy {
 	return got.Topic.Policy
 }
 
+// TestAPageSaysWhichValuesOfAPolicyWereSet, and what is the default of those.
+func TestAPageSaysWhichValuesOfAPolicyWereSet(t *testing.T) {
+	r := start(t)
+	if _, err := r.client.CreateTopic(t.Context(), "mail", client.Policy{MaxDead: new(50), IndexedAttributes: &[]string{hostile[0]}}); err != nil {
+		t.Fatal(err)
+	}
+	page, text := r.get(http.StatusOK, "/ui/topic?name=mail")
+	r.check("/ui/topic?name=mail", page)
+	r.has(text, `<th scope="row">max_dead</th><td><code>50</code></td><td><strong>set</strong> <span class="quiet">default: 0</span></td>`,
+		`<th scope="row">max_backlog</th><td><code>0</code></td><td>default</td>`, `<th scope="row">rate</th><td><code>none</code></td><td>default</td>`)
+}
+
 // TestAPolicyIsLookedAtBeforeItChanges, and what others changed meanwhile is seen and kept.
 func TestAPolicyIsLookedAtBeforeItChanges(t *testing.T) {
 	r := start(t)

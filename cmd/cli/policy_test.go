@@ -29,8 +29,26 @@ func TestTopicPolicyCommands(t *testing.T) {
 	has(ddq(exitFailed, "topic", "set", "mail", "--max-dead", "-1").err, "--max-dead must be 0 to 1000000000")
 	ddq(exitOK, "enqueue", "--topic", "mail", "--delay", "1h")
 
+	described := ddq(exitOK, "topic", "describe", "mail").out
+	for row, from := range map[string]string{"max dead": "set; default 50", "max backlog": "set; default any number", "max retries": "default"} {
+		if line := lineOf(described, row); !strings.HasSuffix(line, "  "+from) {
+			t.Errorf("the line of %s is %q, not from %q", row, line, from)
+		}
+	}
+	has(ddq(exitOK, "topic", "describe", "mail", "-o", "json").out, `"default_policy":{"shards":`, `"max_dead":50`)
+
 	ddq(exitOK, "topic", "pause", "mail", "--delivery", "--enqueue")
 	has(ddq(exitOK, "topic", "describe", "mail").out, "delivery, enqueue", "max backlog", "3")
 	has(ddq(exitOK, "topic", "resume", "mail", "--ramp", "5m", "-o", "json").out, `"ramp_ms":300000`, `"resumed_at":"`, `"delivery_paused":false`)
 	has(ddq(exitOK, "topic", "describe", "mail").out, "rising for 5m", "version")
+}
+
+// lineOf is the line of a text that begins with something.
+func lineOf(text, beginning string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, beginning) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }

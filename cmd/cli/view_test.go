@@ -50,6 +50,9 @@ func sampleTopic() client.TopicStatus {
 		Backoff:  &client.Backoff{Kind: client.BackoffQuadratic, Base: 2 * time.Second},
 		MaxDelay: new(3653 * 24 * time.Hour), MaxPayload: new(1 << 20), DoneRetention: new(time.Hour),
 	}
+	byDefault := s.Policy
+	byDefault.MaxRetries, byDefault.Backoff = new(25), &client.Backoff{Kind: client.BackoffFixed, Base: time.Second}
+	s.DefaultPolicy = &byDefault
 	return s
 }
 

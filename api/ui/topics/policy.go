@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -40,6 +41,23 @@ func readPolicy(text string) (*ddqv1.TopicPolicy, error) {
 // policyText is a policy as people read and write it.
 func policyText(p *ddqv1.TopicPolicy) string {
 	return protojson.MarshalOptions{Multiline: true, Indent: "  ", UseProtoNames: true}.Format(p)
+}
+
+// policy is each value of the topic's policy, and where it comes from.
+func (p *topicPage) policy() g.Node {
+	is, byDefault := p.GetTopic().GetPolicy(), p.GetDefaultPolicy()
+	var rows g.Group
+	fields := is.ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		value, would := fieldText(is, f), fieldText(byDefault, f)
+		from := h.Td(g.Text("default"))
+		if value != would {
+			from = h.Td(h.Strong(g.Text("set")), g.Text(" "), frame.Quiet("default: "+cmp.Or(would, "none")))
+		}
+		rows = append(rows, h.Tr(frame.RowHead(g.Text(f.TextName())), h.Td(h.Code(g.Text(cmp.Or(frame.Cut(value), "none")))), from))
+	}
+	return frame.Table("Policy", "", frame.Heads("field", "value", "from"), rows)
 }
 
 // reviewPolicy shows what a change of the policy would do.

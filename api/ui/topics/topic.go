@@ -61,7 +61,7 @@ func (p *topicPage) body() g.Node {
 		p.links(),
 		g.If(p.May.Operate, p.acts()),
 		h.H2(g.Text("Policy "), frame.Quiet(fmt.Sprint("version ", t.GetVersion()))),
-		frame.Verbatim("Policy", p.Policy),
+		p.policy(),
 		g.If(p.May.Operate, frame.Fold("Change the policy", h.Class("act"), frame.Key("e"), (&policyEdit{topic: t, saw: p.Policy, wants: p.Policy}).form())),
 		g.If(p.May.Admin, frame.Fold("Purge or delete", h.Class("act"), p.purge(), p.remove())),
 	}

@@ -18,9 +18,20 @@ import (
 // neither renamed nor removed. Times are RFC 3339 in UTC with milliseconds, durations integers
 // of milliseconds.
 type View struct {
-	Name                string          `json:"name"`
+	Name         string `json:"name"`
+	FormerShards int    `json:"former_shards,omitempty"` // of before a reshard
+	policyView
+	DeliveryPaused bool   `json:"delivery_paused"`
+	EnqueuePaused  bool   `json:"enqueue_paused"`
+	ResumedAt      string `json:"resumed_at,omitempty"` // when a ramp began
+	RampMs         int64  `json:"ramp_ms,omitempty"`
+	Version        int64  `json:"version"`
+	*statusView           // describe only
+}
+
+// policyView is a policy.
+type policyView struct {
 	Shards              int             `json:"shards"`
-	FormerShards        int             `json:"former_shards,omitempty"` // of before a reshard
 	VisibilityTimeoutMs int64           `json:"visibility_timeout_ms"`
 	MaxRetries          int             `json:"max_retries"`
 	Backoff             *client.Backoff `json:"backoff"`
@@ -37,12 +48,6 @@ type View struct {
 	MaxSchedules        int   `json:"max_schedules,omitempty"`
 	limitsView
 	IndexedAttributes []string `json:"indexed_attributes,omitempty"`
-	DeliveryPaused    bool     `json:"delivery_paused"`
-	EnqueuePaused     bool     `json:"enqueue_paused"`
-	ResumedAt         string   `json:"resumed_at,omitempty"` // when a ramp began
-	RampMs            int64    `json:"ramp_ms,omitempty"`
-	Version           int64    `json:"version"`
-	*statusView                // describe only
 }
 
 // watchView is the log of changes that a topic keeps.
@@ -57,15 +62,26 @@ type statusView struct {
 	Subscriptions  int          `json:"subscriptions"`
 	Durability     string       `json:"durability,omitempty"`
 	IndexingShards int          `json:"indexing_shards,omitempty"` // whose index is not ready
+	DefaultPolicy  *policyView  `json:"default_policy,omitempty"`  // a server of before says nothing
 }
 
 // ViewOf is the view of a topic.
 func ViewOf(t client.Topic) View {
-	p := t.Policy
-	v := View{
-		Name:                t.Name,
+	return View{
+		Name:           t.Name,
+		FormerShards:   t.FormerShards,
+		policyView:     viewPolicy(&t.Policy),
+		ResumedAt:      terminal.Clock(t.Resumed),
+		RampMs:         t.Ramp.Milliseconds(),
+		DeliveryPaused: t.DeliveryPaused,
+		EnqueuePaused:  t.EnqueuePaused,
+		Version:        t.Version,
+	}
+}
+
+func viewPolicy(p *client.Policy) policyView {
+	v := policyView{
 		Shards:              value(p.Shards),
-		FormerShards:        t.FormerShards,
 		VisibilityTimeoutMs: value(p.VisibilityTimeout).Milliseconds(),
 		MaxRetries:          value(p.MaxRetries),
 		Backoff:             p.Backoff,
@@ -75,17 +91,12 @@ func ViewOf(t client.Topic) View {
 		DeadRetentionMs:     value(p.DeadRetention).Milliseconds(),
 		MaxDead:             value(p.MaxDead),
 		MaxBacklog:          value(p.MaxBacklog),
-		ResumedAt:           terminal.Clock(t.Resumed),
-		RampMs:              t.Ramp.Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
 		WorkflowRetentionMs: value(p.WorkflowRetention).Milliseconds(),
 		MaxWorkflows:        value(p.MaxWorkflows),
 		MaxSchedules:        value(p.MaxSchedules),
 		IndexedAttributes:   value(p.IndexedAttributes),
-		limitsView:          viewLimits(&p),
-		DeliveryPaused:      t.DeliveryPaused,
-		EnqueuePaused:       t.EnqueuePaused,
-		Version:             t.Version,
+		limitsView:          viewLimits(p),
 	}
 	if v.WatchRetentionMs = value(p.WatchRetention).Milliseconds(); v.WatchRetentionMs > 0 {
 		v.WatchMaxEvents = value(p.WatchMax)
@@ -96,7 +107,10 @@ func ViewOf(t client.Topic) View {
 // ViewOfStatus is that of one with what is in it.
 func ViewOfStatus(s client.TopicStatus) View {
 	v := ViewOf(s.Topic)
-	v.statusView = &statusView{s.Depth, s.Subscriptions, s.Durability, s.IndexingShards}
+	v.statusView = &statusView{s.Depth, s.Subscriptions, s.Durability, s.IndexingShards, nil}
+	if s.DefaultPolicy != nil {
+		v.DefaultPolicy = new(viewPolicy(s.DefaultPolicy))
+	}
 	return v
 }
 
@@ -130,8 +144,39 @@ func (v View) Rows() []table.Row {
 		rows = append(rows, table.Row{"durability", s.Durability}, table.Row{"subscriptions here", s.Subscriptions},
 			table.Row{"scheduled", d.Scheduled}, table.Row{"ready", d.Ready}, table.Row{"running", d.Running},
 			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
+		v.policyView.compare(s.DefaultPolicy, rows)
 	}
 	return rows
+}
+
+// compare says of each row of a policy whether that is the default, in a third column.
+func (p policyView) compare(byDefault *policyView, rows []table.Row) {
+	if byDefault == nil {
+		return
+	}
+	is, would := p.texts(), byDefault.texts()
+	for i, r := range rows {
+		text, ok := is[r[0]]
+		switch {
+		case !ok:
+		case text == would[r[0]]:
+			rows[i] = append(r, "default")
+		default:
+			rows[i] = append(r, "set; default "+cmp.Or(would[r[0]], "none"))
+		}
+	}
+}
+
+// texts are the rows of a policy by their names.
+func (p policyView) texts() map[any]string {
+	all := map[any]string{}
+	for _, r := range (View{policyView: p}).Rows() {
+		all[r[0]] = fmt.Sprint(r[1])
+	}
+	for _, other := range []string{"name", "paused", "version"} {
+		delete(all, other)
+	}
+	return all
 }
 
 // indexing is how many shards have an index that is not ready, as far as is known.
