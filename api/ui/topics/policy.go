@@ -159,7 +159,7 @@ func (e *policyEdit) hidden(saw string) g.Node {
 
 func policyField(text string) g.Node {
 	return h.Label(
-		g.Text("As JSON; what is left out stays as it is, and shards are changed with "), h.Code(g.Text("ddq topic reshard")), g.Text(" "),
+		g.Text("As JSON; what is left out stays as it is, and shards are changed with "), h.Code(g.Text("ddq cluster reshard")), g.Text(" "),
 		frame.TextArea("policy", "16", text),
 	)
 }
