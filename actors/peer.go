@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/fleet"
@@ -99,6 +101,7 @@ func (p *Peer) Describe(ctx context.Context, q fleet.StatusQuery) (fleet.PeerSta
 		Node:        p.rt.Name,
 		Uptime:      time.Since(p.started()),
 		ClockOffset: time.Until(p.rt.Clock.Now()),
+		Logs:        p.logs(),
 	}
 	if len(q.Pulses) > 0 {
 		status.Pulses, status.PulsesIncomplete = p.rt.Meter.Reports(q.Pulses), p.rt.Meter.Incomplete()
@@ -123,6 +126,17 @@ func (p *Peer) Describe(ctx context.Context, q fleet.StatusQuery) (fleet.PeerSta
 		}
 	}
 	return status, nil
+}
+
+// logs are what the node logs now.
+func (p *Peer) logs() *fleet.Logs {
+	logs := new(fleet.Logs)
+	logs.Level, logs.Until = p.rt.Tasks.Level()
+	topics := p.rt.Tasks.Topics()
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		logs.Topics = append(logs.Topics, fleet.TopicLogs{Topic: topic, Until: topics[topic]})
+	}
+	return logs
 }
 
 // Drain makes the node give up its shards, or take shards again.

@@ -17,3 +17,16 @@ type LogLevel struct {
 	// For is how long it lasts.
 	For time.Duration
 }
+
+// Logs are what a node logs now.
+type Logs struct {
+	Level  slog.Level
+	Until  time.Time   // of a level that was set; zero: as it was configured
+	Topics []TopicLogs // of which what happens to tasks is logged, by name
+}
+
+// TopicLogs is a topic of which each thing that happens to a task is logged.
+type TopicLogs struct {
+	Topic string
+	Until time.Time
+}

@@ -209,6 +209,8 @@ type PeerStatus struct {
 	// Pulses are of the topics that were asked for, where the node did anything within the hour.
 	Pulses           map[string]*pulse.Report
 	PulsesIncomplete bool // it did more, in more topics than it counts
+
+	Logs *Logs // nil of a node of before
 }
 
 // OwnedShard is a shard as its owner sees it.

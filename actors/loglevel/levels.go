@@ -75,15 +75,34 @@ func (l *Levels) ResetTopic(topic string) {
 	})
 }
 
+// Level is from where on the node logs, and until when that was set; the zero time: as it was
+// configured. A node that logs nothing has a level above Error.
+func (l *Levels) Level() (slog.Level, time.Time) {
+	if o := l.node.Load(); o != nil && time.Now().Before(o.until) {
+		return o.level, o.until
+	}
+	level := slog.LevelDebug
+	for level <= slog.LevelError && !l.configured.Enabled(context.Background(), level) {
+		level += slog.LevelInfo - slog.LevelDebug
+	}
+	return level, time.Time{}
+}
+
+// Topics are those of which lines are written, and until when.
+func (l *Levels) Topics() map[string]time.Time {
+	topics, now := make(map[string]time.Time), time.Now()
+	if asked := l.topics.Load(); asked != nil {
+		maps.Copy(topics, *asked)
+		maps.DeleteFunc(topics, func(_ string, until time.Time) bool { return !now.Before(until) })
+	}
+	return topics
+}
+
 // change changes the topics, without those that have ended.
 func (l *Levels) change(do func(topics map[string]time.Time) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	topics, now := make(map[string]time.Time), time.Now()
-	if old := l.topics.Load(); old != nil {
-		maps.Copy(topics, *old)
-		maps.DeleteFunc(topics, func(_ string, until time.Time) bool { return !now.Before(until) })
-	}
+	topics := l.Topics()
 	if err := do(topics); err != nil {
 		return err
 	}

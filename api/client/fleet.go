@@ -28,8 +28,9 @@ type Node struct {
 	Zone    string
 	Version string
 	State   NodeState
-	Self    bool      // the node that answered
-	Load    *NodeLoad // nil when the node did not answer in time
+	Self    bool          // the node that answered
+	Load    *NodeLoad     // nil when the node did not answer in time
+	Logs    *loglevel.Now // the same, and of a node of before
 }
 
 // NodeLoad is how a node fares.
@@ -86,7 +87,7 @@ func nodeFrom(n *ddqv1.Node) Node {
 	}
 	node := Node{
 		Name: n.GetName(), Addr: n.GetAddr(), Zone: n.GetZone(), Version: n.GetVersion(),
-		State: states[n.GetState()], Self: n.GetSelf(),
+		State: states[n.GetState()], Self: n.GetSelf(), Logs: loglevel.NowFrom(n.GetLogs()),
 	}
 	if l := n.GetLoad(); l != nil {
 		node.Load = &NodeLoad{

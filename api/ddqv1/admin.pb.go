@@ -2204,7 +2204,9 @@ type Node struct {
 	// The node that answers.
 	Self bool `protobuf:"varint,6,opt,name=self,proto3" json:"self,omitempty"`
 	// Unset when the node did not answer in time.
-	Load          *NodeLoad `protobuf:"bytes,7,opt,name=load,proto3" json:"load,omitempty"`
+	Load *NodeLoad `protobuf:"bytes,7,opt,name=load,proto3" json:"load,omitempty"`
+	// Unset when the node did not answer in time, and of a node of before. Only in ListNodes.
+	Logs          *NodeLogs `protobuf:"bytes,8,opt,name=logs,proto3" json:"logs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2288,6 +2290,129 @@ func (x *Node) GetLoad() *NodeLoad {
 	return nil
 }
 
+func (x *Node) GetLogs() *NodeLogs {
+	if x != nil {
+		return x.Logs
+	}
+	return nil
+}
+
+// NodeLogs are what a node logs now.
+type NodeLogs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From where on. Unspecified: it logs nothing.
+	Level LogLevel `protobuf:"varint,1,opt,name=level,proto3,enum=ddq.v1.LogLevel" json:"level,omitempty"`
+	// Until when by SetLogLevel; 0: as the node was configured.
+	UntilUnixMs int64 `protobuf:"varint,2,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	// Topics of which each thing that happens to a task is logged, those that the caller may read.
+	Topics        []*TopicLogs `protobuf:"bytes,3,rep,name=topics,proto3" json:"topics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeLogs) Reset() {
+	*x = NodeLogs{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeLogs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeLogs) ProtoMessage() {}
+
+func (x *NodeLogs) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeLogs.ProtoReflect.Descriptor instead.
+func (*NodeLogs) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *NodeLogs) GetLevel() LogLevel {
+	if x != nil {
+		return x.Level
+	}
+	return LogLevel_LOG_LEVEL_UNSPECIFIED
+}
+
+func (x *NodeLogs) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
+func (x *NodeLogs) GetTopics() []*TopicLogs {
+	if x != nil {
+		return x.Topics
+	}
+	return nil
+}
+
+type TopicLogs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	UntilUnixMs   int64                  `protobuf:"varint,2,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopicLogs) Reset() {
+	*x = TopicLogs{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopicLogs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopicLogs) ProtoMessage() {}
+
+func (x *TopicLogs) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopicLogs.ProtoReflect.Descriptor instead.
+func (*TopicLogs) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *TopicLogs) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *TopicLogs) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
 type NodeLoad struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	UptimeMs int64                  `protobuf:"varint,1,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
@@ -2305,7 +2430,7 @@ type NodeLoad struct {
 
 func (x *NodeLoad) Reset() {
 	*x = NodeLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2442,7 @@ func (x *NodeLoad) String() string {
 func (*NodeLoad) ProtoMessage() {}
 
 func (x *NodeLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2455,7 @@ func (x *NodeLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeLoad.ProtoReflect.Descriptor instead.
 func (*NodeLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NodeLoad) GetUptimeMs() int64 {
@@ -2392,7 +2517,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2529,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2542,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListNodesRequest) GetWithoutLoad() bool {
@@ -2437,7 +2562,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2574,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2587,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2485,7 +2610,7 @@ type ListShardsRequest struct {
 
 func (x *ListShardsRequest) Reset() {
 	*x = ListShardsRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +2622,7 @@ func (x *ListShardsRequest) String() string {
 func (*ListShardsRequest) ProtoMessage() {}
 
 func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +2635,7 @@ func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsRequest.ProtoReflect.Descriptor instead.
 func (*ListShardsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListShardsRequest) GetTopic() string {
@@ -2545,7 +2670,7 @@ type ListShardsResponse struct {
 
 func (x *ListShardsResponse) Reset() {
 	*x = ListShardsResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2682,7 @@ func (x *ListShardsResponse) String() string {
 func (*ListShardsResponse) ProtoMessage() {}
 
 func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2695,7 @@ func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsResponse.ProtoReflect.Descriptor instead.
 func (*ListShardsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListShardsResponse) GetShards() []*Shard {
@@ -2609,7 +2734,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2746,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2759,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Shard) GetTopic() string {
@@ -2714,7 +2839,7 @@ type GetOverviewRequest struct {
 
 func (x *GetOverviewRequest) Reset() {
 	*x = GetOverviewRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2851,7 @@ func (x *GetOverviewRequest) String() string {
 func (*GetOverviewRequest) ProtoMessage() {}
 
 func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2864,7 @@ func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewRequest.ProtoReflect.Descriptor instead.
 func (*GetOverviewRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetOverviewRequest) GetPageSize() int32 {
@@ -2775,7 +2900,7 @@ type WatchOverviewRequest struct {
 
 func (x *WatchOverviewRequest) Reset() {
 	*x = WatchOverviewRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2787,7 +2912,7 @@ func (x *WatchOverviewRequest) String() string {
 func (*WatchOverviewRequest) ProtoMessage() {}
 
 func (x *WatchOverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2800,7 +2925,7 @@ func (x *WatchOverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchOverviewRequest.ProtoReflect.Descriptor instead.
 func (*WatchOverviewRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchOverviewRequest) GetPageSize() int32 {
@@ -2833,7 +2958,7 @@ type WatchOverviewResponse struct {
 
 func (x *WatchOverviewResponse) Reset() {
 	*x = WatchOverviewResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +2970,7 @@ func (x *WatchOverviewResponse) String() string {
 func (*WatchOverviewResponse) ProtoMessage() {}
 
 func (x *WatchOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +2983,7 @@ func (x *WatchOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchOverviewResponse.ProtoReflect.Descriptor instead.
 func (*WatchOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchOverviewResponse) GetOverview() *GetOverviewResponse {
@@ -2891,7 +3016,7 @@ type GetOverviewResponse struct {
 
 func (x *GetOverviewResponse) Reset() {
 	*x = GetOverviewResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3028,7 @@ func (x *GetOverviewResponse) String() string {
 func (*GetOverviewResponse) ProtoMessage() {}
 
 func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3041,7 @@ func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetOverviewResponse) GetServer() *DescribeServerResponse {
@@ -2986,7 +3111,7 @@ type TopicOverview struct {
 
 func (x *TopicOverview) Reset() {
 	*x = TopicOverview{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3123,7 @@ func (x *TopicOverview) String() string {
 func (*TopicOverview) ProtoMessage() {}
 
 func (x *TopicOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3136,7 @@ func (x *TopicOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicOverview.ProtoReflect.Descriptor instead.
 func (*TopicOverview) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TopicOverview) GetTopic() *Topic {
@@ -3063,7 +3188,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3200,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3213,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Pulse) GetMinute() *PulseWindow {
@@ -3132,7 +3257,7 @@ type PulseWindow struct {
 
 func (x *PulseWindow) Reset() {
 	*x = PulseWindow{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3269,7 @@ func (x *PulseWindow) String() string {
 func (*PulseWindow) ProtoMessage() {}
 
 func (x *PulseWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3282,7 @@ func (x *PulseWindow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PulseWindow.ProtoReflect.Descriptor instead.
 func (*PulseWindow) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PulseWindow) GetFromUnixMs() int64 {
@@ -3251,7 +3376,7 @@ type PulseRates struct {
 
 func (x *PulseRates) Reset() {
 	*x = PulseRates{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3263,7 +3388,7 @@ func (x *PulseRates) String() string {
 func (*PulseRates) ProtoMessage() {}
 
 func (x *PulseRates) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3276,7 +3401,7 @@ func (x *PulseRates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PulseRates.ProtoReflect.Descriptor instead.
 func (*PulseRates) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PulseRates) GetEnqueued() float64 {
@@ -3328,7 +3453,7 @@ type Lateness struct {
 
 func (x *Lateness) Reset() {
 	*x = Lateness{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3465,7 @@ func (x *Lateness) String() string {
 func (*Lateness) ProtoMessage() {}
 
 func (x *Lateness) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3478,7 @@ func (x *Lateness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lateness.ProtoReflect.Descriptor instead.
 func (*Lateness) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Lateness) GetP50Ms() int64 {
@@ -3390,7 +3515,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3402,7 +3527,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3540,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListWorkersRequest) GetTopic() string {
@@ -3453,7 +3578,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3590,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3603,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*Worker {
@@ -3527,7 +3652,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3664,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[48]
+	mi := &file_ddq_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3552,7 +3677,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Worker) GetName() string {
@@ -3622,7 +3747,7 @@ type ReshardTopicRequest struct {
 
 func (x *ReshardTopicRequest) Reset() {
 	*x = ReshardTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[49]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3759,7 @@ func (x *ReshardTopicRequest) String() string {
 func (*ReshardTopicRequest) ProtoMessage() {}
 
 func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[49]
+	mi := &file_ddq_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3772,7 @@ func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
 func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReshardTopicRequest) GetName() string {
@@ -3673,7 +3798,7 @@ type ReshardTopicResponse struct {
 
 func (x *ReshardTopicResponse) Reset() {
 	*x = ReshardTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[50]
+	mi := &file_ddq_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3685,7 +3810,7 @@ func (x *ReshardTopicResponse) String() string {
 func (*ReshardTopicResponse) ProtoMessage() {}
 
 func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[50]
+	mi := &file_ddq_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3698,7 +3823,7 @@ func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
 func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReshardTopicResponse) GetTopic() *Topic {
@@ -3720,7 +3845,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[51]
+	mi := &file_ddq_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3857,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[51]
+	mi := &file_ddq_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3870,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -3771,7 +3896,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[52]
+	mi := &file_ddq_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3783,7 +3908,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[52]
+	mi := &file_ddq_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3796,7 +3921,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -3814,7 +3939,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[53]
+	mi := &file_ddq_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +3951,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[53]
+	mi := &file_ddq_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +3964,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 type UndrainNodeRequest struct {
@@ -3851,7 +3976,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[54]
+	mi := &file_ddq_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3863,7 +3988,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[54]
+	mi := &file_ddq_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3876,7 +4001,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -3894,7 +4019,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[55]
+	mi := &file_ddq_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +4031,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[55]
+	mi := &file_ddq_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,7 +4044,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 type SetLogLevelRequest struct {
@@ -3940,7 +4065,7 @@ type SetLogLevelRequest struct {
 
 func (x *SetLogLevelRequest) Reset() {
 	*x = SetLogLevelRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[56]
+	mi := &file_ddq_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3952,7 +4077,7 @@ func (x *SetLogLevelRequest) String() string {
 func (*SetLogLevelRequest) ProtoMessage() {}
 
 func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[56]
+	mi := &file_ddq_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3965,7 +4090,7 @@ func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
 func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SetLogLevelRequest) GetName() string {
@@ -4006,7 +4131,7 @@ type SetLogLevelResponse struct {
 
 func (x *SetLogLevelResponse) Reset() {
 	*x = SetLogLevelResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[57]
+	mi := &file_ddq_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4018,7 +4143,7 @@ func (x *SetLogLevelResponse) String() string {
 func (*SetLogLevelResponse) ProtoMessage() {}
 
 func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[57]
+	mi := &file_ddq_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4031,7 +4156,7 @@ func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
 func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SetLogLevelResponse) GetUntilUnixMs() int64 {
@@ -4050,7 +4175,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[58]
+	mi := &file_ddq_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4187,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[58]
+	mi := &file_ddq_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4200,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -4094,7 +4219,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[59]
+	mi := &file_ddq_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4106,7 +4231,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[59]
+	mi := &file_ddq_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4119,7 +4244,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -4143,7 +4268,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[60]
+	mi := &file_ddq_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +4280,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[60]
+	mi := &file_ddq_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4168,7 +4293,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -4209,7 +4334,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[61]
+	mi := &file_ddq_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4221,7 +4346,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[61]
+	mi := &file_ddq_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4234,7 +4359,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -4259,7 +4384,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[62]
+	mi := &file_ddq_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4271,7 +4396,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[62]
+	mi := &file_ddq_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4284,7 +4409,7 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
@@ -4455,7 +4580,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x1ddefault_visibility_timeout_ms\x18\b \x01(\x03R\x1adefaultVisibilityTimeoutMs\x12*\n" +
 	"\x11max_payload_bytes\x18\t \x01(\x03R\x0fmaxPayloadBytes\x12+\n" +
 	"\x11accepted_warnings\x18\n" +
-	" \x03(\tR\x10acceptedWarnings\"\xbf\x01\n" +
+	" \x03(\tR\x10acceptedWarnings\"\xe5\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x12\n" +
@@ -4463,7 +4588,15 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12'\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x11.ddq.v1.NodeStateR\x05state\x12\x12\n" +
 	"\x04self\x18\x06 \x01(\bR\x04self\x12$\n" +
-	"\x04load\x18\a \x01(\v2\x10.ddq.v1.NodeLoadR\x04load\"\xcd\x01\n" +
+	"\x04load\x18\a \x01(\v2\x10.ddq.v1.NodeLoadR\x04load\x12$\n" +
+	"\x04logs\x18\b \x01(\v2\x10.ddq.v1.NodeLogsR\x04logs\"\x81\x01\n" +
+	"\bNodeLogs\x12&\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x10.ddq.v1.LogLevelR\x05level\x12\"\n" +
+	"\runtil_unix_ms\x18\x02 \x01(\x03R\vuntilUnixMs\x12)\n" +
+	"\x06topics\x18\x03 \x03(\v2\x11.ddq.v1.TopicLogsR\x06topics\"E\n" +
+	"\tTopicLogs\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\"\n" +
+	"\runtil_unix_ms\x18\x02 \x01(\x03R\vuntilUnixMs\"\xcd\x01\n" +
 	"\bNodeLoad\x12\x1b\n" +
 	"\tuptime_ms\x18\x01 \x01(\x03R\buptimeMs\x12&\n" +
 	"\x0fclock_offset_us\x18\x02 \x01(\x03R\rclockOffsetUs\x12\x16\n" +
@@ -4668,7 +4801,7 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(RateKind)(0),                      // 0: ddq.v1.RateKind
 	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
@@ -4705,44 +4838,46 @@ var file_ddq_v1_admin_proto_goTypes = []any{
 	(*DescribeServerRequest)(nil),      // 32: ddq.v1.DescribeServerRequest
 	(*DescribeServerResponse)(nil),     // 33: ddq.v1.DescribeServerResponse
 	(*Node)(nil),                       // 34: ddq.v1.Node
-	(*NodeLoad)(nil),                   // 35: ddq.v1.NodeLoad
-	(*ListNodesRequest)(nil),           // 36: ddq.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),          // 37: ddq.v1.ListNodesResponse
-	(*ListShardsRequest)(nil),          // 38: ddq.v1.ListShardsRequest
-	(*ListShardsResponse)(nil),         // 39: ddq.v1.ListShardsResponse
-	(*Shard)(nil),                      // 40: ddq.v1.Shard
-	(*GetOverviewRequest)(nil),         // 41: ddq.v1.GetOverviewRequest
-	(*WatchOverviewRequest)(nil),       // 42: ddq.v1.WatchOverviewRequest
-	(*WatchOverviewResponse)(nil),      // 43: ddq.v1.WatchOverviewResponse
-	(*GetOverviewResponse)(nil),        // 44: ddq.v1.GetOverviewResponse
-	(*TopicOverview)(nil),              // 45: ddq.v1.TopicOverview
-	(*Pulse)(nil),                      // 46: ddq.v1.Pulse
-	(*PulseWindow)(nil),                // 47: ddq.v1.PulseWindow
-	(*PulseRates)(nil),                 // 48: ddq.v1.PulseRates
-	(*Lateness)(nil),                   // 49: ddq.v1.Lateness
-	(*ListWorkersRequest)(nil),         // 50: ddq.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),        // 51: ddq.v1.ListWorkersResponse
-	(*Worker)(nil),                     // 52: ddq.v1.Worker
-	(*ReshardTopicRequest)(nil),        // 53: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 54: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 55: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 56: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 57: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 58: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 59: ddq.v1.UndrainNodeResponse
-	(*SetLogLevelRequest)(nil),         // 60: ddq.v1.SetLogLevelRequest
-	(*SetLogLevelResponse)(nil),        // 61: ddq.v1.SetLogLevelResponse
-	(*PlanRebalanceRequest)(nil),       // 62: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 63: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 64: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 65: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 66: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 67: ddq.v1.Backoff
-	(DeadReason)(0),                    // 68: ddq.v1.DeadReason
-	(*Task)(nil),                       // 69: ddq.v1.Task
+	(*NodeLogs)(nil),                   // 35: ddq.v1.NodeLogs
+	(*TopicLogs)(nil),                  // 36: ddq.v1.TopicLogs
+	(*NodeLoad)(nil),                   // 37: ddq.v1.NodeLoad
+	(*ListNodesRequest)(nil),           // 38: ddq.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),          // 39: ddq.v1.ListNodesResponse
+	(*ListShardsRequest)(nil),          // 40: ddq.v1.ListShardsRequest
+	(*ListShardsResponse)(nil),         // 41: ddq.v1.ListShardsResponse
+	(*Shard)(nil),                      // 42: ddq.v1.Shard
+	(*GetOverviewRequest)(nil),         // 43: ddq.v1.GetOverviewRequest
+	(*WatchOverviewRequest)(nil),       // 44: ddq.v1.WatchOverviewRequest
+	(*WatchOverviewResponse)(nil),      // 45: ddq.v1.WatchOverviewResponse
+	(*GetOverviewResponse)(nil),        // 46: ddq.v1.GetOverviewResponse
+	(*TopicOverview)(nil),              // 47: ddq.v1.TopicOverview
+	(*Pulse)(nil),                      // 48: ddq.v1.Pulse
+	(*PulseWindow)(nil),                // 49: ddq.v1.PulseWindow
+	(*PulseRates)(nil),                 // 50: ddq.v1.PulseRates
+	(*Lateness)(nil),                   // 51: ddq.v1.Lateness
+	(*ListWorkersRequest)(nil),         // 52: ddq.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),        // 53: ddq.v1.ListWorkersResponse
+	(*Worker)(nil),                     // 54: ddq.v1.Worker
+	(*ReshardTopicRequest)(nil),        // 55: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 56: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 57: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 58: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 59: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 60: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 61: ddq.v1.UndrainNodeResponse
+	(*SetLogLevelRequest)(nil),         // 62: ddq.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),        // 63: ddq.v1.SetLogLevelResponse
+	(*PlanRebalanceRequest)(nil),       // 64: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 65: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 66: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 67: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 68: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 69: ddq.v1.Backoff
+	(DeadReason)(0),                    // 70: ddq.v1.DeadReason
+	(*Task)(nil),                       // 71: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	67, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	69, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
 	6,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
 	6,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
 	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
@@ -4759,83 +4894,86 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	7,  // 14: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
 	7,  // 15: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
 	7,  // 16: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	68, // 17: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	70, // 17: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
 	25, // 18: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	69, // 19: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	71, // 19: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
 	25, // 20: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	25, // 21: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	2,  // 22: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
-	35, // 23: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
-	34, // 24: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
-	40, // 25: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
-	8,  // 26: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	55, // 27: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	44, // 28: ddq.v1.WatchOverviewResponse.overview:type_name -> ddq.v1.GetOverviewResponse
-	33, // 29: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
-	45, // 30: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
-	34, // 31: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
-	7,  // 32: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
-	8,  // 33: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
-	46, // 34: ddq.v1.TopicOverview.pulse:type_name -> ddq.v1.Pulse
-	47, // 35: ddq.v1.Pulse.minute:type_name -> ddq.v1.PulseWindow
-	47, // 36: ddq.v1.Pulse.hour:type_name -> ddq.v1.PulseWindow
-	48, // 37: ddq.v1.PulseWindow.per_second:type_name -> ddq.v1.PulseRates
-	49, // 38: ddq.v1.PulseWindow.lateness:type_name -> ddq.v1.Lateness
-	52, // 39: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
-	7,  // 40: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	3,  // 41: ddq.v1.SetLogLevelRequest.level:type_name -> ddq.v1.LogLevel
-	64, // 42: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	9,  // 43: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	11, // 44: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	13, // 45: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	15, // 46: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	17, // 47: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	19, // 48: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	21, // 49: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	23, // 50: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	26, // 51: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	28, // 52: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	30, // 53: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	32, // 54: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	36, // 55: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	38, // 56: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	41, // 57: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
-	42, // 58: ddq.v1.AdminService.WatchOverview:input_type -> ddq.v1.WatchOverviewRequest
-	50, // 59: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
-	56, // 60: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	58, // 61: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	60, // 62: ddq.v1.AdminService.SetLogLevel:input_type -> ddq.v1.SetLogLevelRequest
-	62, // 63: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	65, // 64: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	53, // 65: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	10, // 66: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	12, // 67: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	14, // 68: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	16, // 69: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	18, // 70: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	20, // 71: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	22, // 72: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	24, // 73: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	27, // 74: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	29, // 75: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	31, // 76: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	33, // 77: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	37, // 78: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	39, // 79: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	44, // 80: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
-	43, // 81: ddq.v1.AdminService.WatchOverview:output_type -> ddq.v1.WatchOverviewResponse
-	51, // 82: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
-	57, // 83: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	59, // 84: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	61, // 85: ddq.v1.AdminService.SetLogLevel:output_type -> ddq.v1.SetLogLevelResponse
-	63, // 86: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	66, // 87: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	54, // 88: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	66, // [66:89] is the sub-list for method output_type
-	43, // [43:66] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	37, // 23: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
+	35, // 24: ddq.v1.Node.logs:type_name -> ddq.v1.NodeLogs
+	3,  // 25: ddq.v1.NodeLogs.level:type_name -> ddq.v1.LogLevel
+	36, // 26: ddq.v1.NodeLogs.topics:type_name -> ddq.v1.TopicLogs
+	34, // 27: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
+	42, // 28: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
+	8,  // 29: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
+	57, // 30: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	46, // 31: ddq.v1.WatchOverviewResponse.overview:type_name -> ddq.v1.GetOverviewResponse
+	33, // 32: ddq.v1.GetOverviewResponse.server:type_name -> ddq.v1.DescribeServerResponse
+	47, // 33: ddq.v1.GetOverviewResponse.topics:type_name -> ddq.v1.TopicOverview
+	34, // 34: ddq.v1.GetOverviewResponse.nodes:type_name -> ddq.v1.Node
+	7,  // 35: ddq.v1.TopicOverview.topic:type_name -> ddq.v1.Topic
+	8,  // 36: ddq.v1.TopicOverview.depth:type_name -> ddq.v1.Depth
+	48, // 37: ddq.v1.TopicOverview.pulse:type_name -> ddq.v1.Pulse
+	49, // 38: ddq.v1.Pulse.minute:type_name -> ddq.v1.PulseWindow
+	49, // 39: ddq.v1.Pulse.hour:type_name -> ddq.v1.PulseWindow
+	50, // 40: ddq.v1.PulseWindow.per_second:type_name -> ddq.v1.PulseRates
+	51, // 41: ddq.v1.PulseWindow.lateness:type_name -> ddq.v1.Lateness
+	54, // 42: ddq.v1.ListWorkersResponse.workers:type_name -> ddq.v1.Worker
+	7,  // 43: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	3,  // 44: ddq.v1.SetLogLevelRequest.level:type_name -> ddq.v1.LogLevel
+	66, // 45: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	9,  // 46: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	11, // 47: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	13, // 48: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	15, // 49: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	17, // 50: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	19, // 51: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	21, // 52: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	23, // 53: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	26, // 54: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	28, // 55: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	30, // 56: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	32, // 57: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	38, // 58: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	40, // 59: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	43, // 60: ddq.v1.AdminService.GetOverview:input_type -> ddq.v1.GetOverviewRequest
+	44, // 61: ddq.v1.AdminService.WatchOverview:input_type -> ddq.v1.WatchOverviewRequest
+	52, // 62: ddq.v1.AdminService.ListWorkers:input_type -> ddq.v1.ListWorkersRequest
+	58, // 63: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	60, // 64: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	62, // 65: ddq.v1.AdminService.SetLogLevel:input_type -> ddq.v1.SetLogLevelRequest
+	64, // 66: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	67, // 67: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	55, // 68: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	10, // 69: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	12, // 70: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	14, // 71: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	16, // 72: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	18, // 73: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	20, // 74: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	22, // 75: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	24, // 76: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	27, // 77: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	29, // 78: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	31, // 79: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	33, // 80: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	39, // 81: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	41, // 82: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	46, // 83: ddq.v1.AdminService.GetOverview:output_type -> ddq.v1.GetOverviewResponse
+	45, // 84: ddq.v1.AdminService.WatchOverview:output_type -> ddq.v1.WatchOverviewResponse
+	53, // 85: ddq.v1.AdminService.ListWorkers:output_type -> ddq.v1.ListWorkersResponse
+	59, // 86: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	61, // 87: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	63, // 88: ddq.v1.AdminService.SetLogLevel:output_type -> ddq.v1.SetLogLevelResponse
+	65, // 89: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	68, // 90: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	56, // 91: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	69, // [69:92] is the sub-list for method output_type
+	46, // [46:69] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -4852,7 +4990,7 @@ func file_ddq_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   63,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -35,6 +35,7 @@ import (
 
 // otherNode is the node at the other end, as a test plays it.
 type otherNode struct {
+	logs *ddqv1.NodeLogs
 	ddqv1.UnimplementedDelayQueueServiceServer
 	ddqv1.UnimplementedPeerServiceServer
 	play func(subscribeServer) error // one subscription
@@ -83,7 +84,7 @@ func (o *otherNode) DescribePeer(_ context.Context, r *ddqv1.DescribePeerRequest
 	for _, topic := range r.Pulses {
 		pulses = append(pulses, wire.PeerPulses(map[string]*pulse.Report{topic: otherPulse()})...)
 	}
-	return &ddqv1.DescribePeerResponse{Pulses: pulses, PulsesIncomplete: pulses != nil, Node: "b", UptimeMs: 5000, ClockOffsetUs: -1500, Subscriptions: 2, Shards: []*ddqv1.OwnedShard{shard}}, nil
+	return &ddqv1.DescribePeerResponse{Pulses: pulses, PulsesIncomplete: pulses != nil, Node: "b", UptimeMs: 5000, ClockOffsetUs: -1500, Subscriptions: 2, Shards: []*ddqv1.OwnedShard{shard}, Logs: o.logs}, nil
 }
 
 func (o *otherNode) ListPeerWorkers(_ context.Context, r *ddqv1.ListPeerWorkersRequest) (*ddqv1.ListPeerWorkersResponse, error) {
@@ -404,6 +405,22 @@ func TestPulsesComeWithADescription(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWhatANodeLogsComesWithADescription(t *testing.T) {
+	at := time.UnixMilli(1_900_000_000_000)
+	for name, want := range map[string]*fleet.Logs{
+		"a node of before": nil,
+		"as configured":    {Level: slog.LevelInfo},
+		"everything said":  {Level: slog.LevelWarn, Until: at.UTC(), Topics: []fleet.TopicLogs{{Topic: "mail", Until: at.UTC()}}},
+		"nothing is":       {Level: slog.LevelError + 4},
+	} {
+		bubble(t, &otherNode{logs: wire.Logs(want)}, func(t *testing.T, p *Peers) {
+			if s, err := p.Describe(t.Context(), nodeB, fleet.StatusQuery{}); err != nil || !reflect.DeepEqual(s.Logs, want) {
+				t.Errorf("%s: %+v, %v, want %+v", name, s.Logs, err, want)
+			}
+		})
+	}
 }
 
 func TestNodeIsDescribed(t *testing.T) {

@@ -102,6 +102,7 @@ func statusOf(r *ddqv1.DescribePeerResponse) fleet.PeerStatus {
 
 		Pulses:           wire.PulsesOf(r.Pulses),
 		PulsesIncomplete: r.PulsesIncomplete,
+		Logs:             wire.ReadLogs(r.Logs),
 	}
 	for _, o := range r.Shards {
 		s.Shards = append(s.Shards, fleet.OwnedShard{

@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service/nodes"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
@@ -17,7 +19,11 @@ func (a *admin) ListNodes(ctx context.Context, r *ddqv1.ListNodesRequest) (*ddqv
 	}
 	out := &ddqv1.ListNodesResponse{}
 	for i := range nodes {
-		out.Nodes = append(out.Nodes, nodeWire(&nodes[i]))
+		n := nodeWire(&nodes[i])
+		if load := nodes[i].Load; load != nil {
+			n.Logs = logsWire(ctx, load.Logs)
+		}
+		out.Nodes = append(out.Nodes, n)
 	}
 	return out, nil
 }
@@ -60,6 +66,15 @@ func nodeWire(n *nodes.NodeStatus) *ddqv1.Node {
 		out.Load.Held += int64(s.Held)
 	}
 	return out
+}
+
+// logsWire leaves out topics of other namespaces.
+func logsWire(ctx context.Context, l *fleet.Logs) *ddqv1.NodeLogs {
+	logs := wire.Logs(l)
+	if logs != nil {
+		logs.Topics = slices.DeleteFunc(logs.Topics, func(t *ddqv1.TopicLogs) bool { return !scope.Has(ctx, t.Topic) })
+	}
+	return logs
 }
 
 func (a *admin) ListShards(ctx context.Context, r *ddqv1.ListShardsRequest) (*ddqv1.ListShardsResponse, error) {

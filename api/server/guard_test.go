@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -486,6 +487,28 @@ func TestCallsThatNameNoTopic(t *testing.T) {
 		}
 		if !slices.Equal(let, want) {
 			t.Errorf("let through:\n%s\nwant\n%s", strings.Join(let, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// A node says what it logs to everybody, but for topics that they may not read.
+func TestTopicsThatANodeLogsAreThoseOfTheCaller(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		for _, topic := range []string{"mail", "sms"} {
+			_, err := r.service.Node().Peer().SetLogLevel(fleet.LogLevel{Level: new(slog.LevelDebug), Topic: topic, For: time.Hour})
+			must(r.rig, err)
+		}
+		for grants, want := range map[string]string{"viewer": "[mail sms]", "viewer:mail": "[mail]", "producer:mail": "[]"} {
+			token, _ := r.token(0, grants)
+			list, err := r.admin.ListNodes(r.as(token), &ddqv1.ListNodesRequest{})
+			must(r.rig, err)
+			topics := []string{}
+			for _, l := range list.Nodes[0].GetLogs().GetTopics() {
+				topics = append(topics, l.Topic)
+			}
+			if got := fmt.Sprint(topics); got != want {
+				t.Errorf("%s sees %s, want %s", grants, got, want)
+			}
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"log/slog"
 	"math"
 	"time"
 
@@ -10,20 +9,13 @@ import (
 	"github.com/ddq-io/ddq/api/wire"
 )
 
-var logLevels = map[ddqv1.LogLevel]slog.Level{
-	ddqv1.LogLevel_LOG_LEVEL_DEBUG: slog.LevelDebug,
-	ddqv1.LogLevel_LOG_LEVEL_INFO:  slog.LevelInfo,
-	ddqv1.LogLevel_LOG_LEVEL_WARN:  slog.LevelWarn,
-	ddqv1.LogLevel_LOG_LEVEL_ERROR: slog.LevelError,
-}
-
 // logLevelOf reads what a node is asked to log.
 func logLevelOf(level ddqv1.LogLevel, topic string, forMs int64) (fleet.LogLevel, error) {
 	l := fleet.LogLevel{Topic: topic, For: time.Duration(min(max(forMs, -1), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond}
 	if level == ddqv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
 		return l, nil
 	}
-	known, ok := logLevels[level]
+	known, ok := wire.ReadLogLevel(level)
 	if !ok {
 		return l, wire.Invalid("BAD_ENUM", "level", "has no value %d", level)
 	}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -116,6 +118,41 @@ func TestLinesOfTasksTellHowTheyGoOn(t *testing.T) {
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "mail", Id: "second"})
 		if lines := log.take("second"); len(lines) != 0 {
 			t.Errorf("once it was ended: %q", lines)
+		}
+	})
+}
+
+func TestANodeSaysWhatItLogs(t *testing.T) {
+	loggingBubble(t, func(r *rig, _ *logged) {
+		now := func() *ddqv1.NodeLogs {
+			t.Helper()
+			list, err := r.admin.ListNodes(r.Context(), &ddqv1.ListNodesRequest{})
+			must(r, err)
+			return list.Nodes[0].Logs
+		}
+		says := func(when string, want *ddqv1.NodeLogs) {
+			t.Helper()
+			if got := now(); !proto.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", when, got, want)
+			}
+		}
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "mail", Id: "a"})
+		info := ddqv1.LogLevel_LOG_LEVEL_INFO
+		says("at first", &ddqv1.NodeLogs{Level: info})
+		must(r, logging(func(q *ddqv1.SetLogLevelRequest) { q.Topic, q.ForMs = "mail", 60_000 }, "")(r))
+		must(r, logging(func(q *ddqv1.SetLogLevelRequest) { q.Level, q.ForMs = ddqv1.LogLevel_LOG_LEVEL_WARN, 30_000 }, "")(r))
+		at := time.Now().UnixMilli()
+		mail := []*ddqv1.TopicLogs{{Topic: "mail", UntilUnixMs: at + 60_000}}
+		says("with both", &ddqv1.NodeLogs{Level: ddqv1.LogLevel_LOG_LEVEL_WARN, UntilUnixMs: at + 30_000, Topics: mail})
+		_, err := r.service.Node().Peer().SetLogLevel(fleet.LogLevel{Level: new(slog.LevelDebug), Topic: "acme/mail", For: time.Hour})
+		must(r, err)
+		time.Sleep(30 * time.Second)
+		says("when one has ended, and what another namespace has", &ddqv1.NodeLogs{Level: info, Topics: mail})
+		time.Sleep(30 * time.Second)
+		says("when both have ended", &ddqv1.NodeLogs{Level: info})
+		list, err := r.admin.ListNodes(r.Context(), &ddqv1.ListNodesRequest{WithoutLoad: true})
+		if err != nil || list.Nodes[0].Logs != nil {
+			t.Errorf("without load: %v, %v", list, err)
 		}
 	})
 }

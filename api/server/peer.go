@@ -132,6 +132,7 @@ func (p *peer) DescribePeer(ctx context.Context, r *ddqv1.DescribePeerRequest) (
 
 		Pulses:           wire.PeerPulses(s.Pulses),
 		PulsesIncomplete: s.PulsesIncomplete,
+		Logs:             wire.Logs(s.Logs),
 	}
 	for i := range s.Shards {
 		o := &s.Shards[i]

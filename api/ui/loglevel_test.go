@@ -21,6 +21,10 @@ func TestANodeLogsMoreForAWhile(t *testing.T) {
 	}
 	r.has(set(http.StatusOK, "level", "warn", "for", "1h"), " logs at warn until ")
 	r.has(set(http.StatusOK, "level", "debug", "topic", "mail"), "what happens to tasks of mail at debug until ")
+	text := r.want(http.StatusOK, http.MethodGet, path, nil, nil)
+	r.has(text, "<td>warn until <time", `<div>tasks of <a href="/ui/topic?name=mail">mail</a> until <time`)
+	_, nodes := r.get(http.StatusOK, "/ui/nodes")
+	r.has(nodes, "<td>warn until <time", "tasks of <a")
 	r.has(set(http.StatusOK, "topic", "mail"), "what happens to tasks of mail as it was configured.")
 	r.has(set(http.StatusOK), " logs as it was configured.")
 	for field, wrong := range map[string][]string{

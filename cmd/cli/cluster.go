@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/loglevel"
 	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/cli/topics"
@@ -41,11 +42,13 @@ type nodeView struct {
 	Ready         int64  `json:"ready"`
 	Held          int64  `json:"held"`
 	Subscriptions int    `json:"subscriptions"`
+
+	Logs *loglevel.Now `json:"logs,omitempty"` // what it logs now
 }
 
 func viewNode(n *client.Node) nodeView {
 	v := nodeView{
-		Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: string(n.State), Self: n.Self, Reachable: n.Load != nil,
+		Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: string(n.State), Self: n.Self, Reachable: n.Load != nil, Logs: n.Logs,
 	}
 	if l := n.Load; l != nil {
 		v.UptimeMs, v.ClockOffsetUs = l.Uptime.Milliseconds(), l.ClockOffset.Microseconds()
@@ -60,7 +63,7 @@ func (v *nodeView) row() []any {
 	}
 	up := (time.Duration(v.UptimeMs) * time.Millisecond).Round(time.Second)
 	offset := (time.Duration(v.ClockOffsetUs) * time.Microsecond).Round(100 * time.Microsecond)
-	return []any{v.Name, v.Addr, v.State, up, v.Shards, v.Wheel, v.Ready, v.Held, v.Subscriptions, offset, v.Version}
+	return []any{v.Name, v.Addr, v.State, up, v.Shards, v.Wheel, v.Ready, v.Held, v.Subscriptions, offset, v.Version, logsText(v.Logs)}
 }
 
 func (c clusterCommands) nodes() *cobra.Command {
@@ -69,7 +72,7 @@ func (c clusterCommands) nodes() *cobra.Command {
 		Short: "List the nodes and how they fare",
 		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := c.Listing("name", "address", "state", "up", "shards", "due soon", "ready", "held", "workers", "clock offset", "version")
+			out := c.Listing("name", "address", "state", "up", "shards", "due soon", "ready", "held", "workers", "clock offset", "version", "logs")
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				nodes, err := s.Nodes(ctx)
 				for i := range nodes {

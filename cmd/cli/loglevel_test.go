@@ -28,6 +28,17 @@ func TestTheLogLevelOfANodeIsSetForAWhile(t *testing.T) {
 	if got := ddq(exitOK, "cluster", "log-level", node.Name, "configured"); !strings.Contains(got.out, "logs everything as it was configured") {
 		t.Errorf("got %s", got.out)
 	}
+	now := ddq(exitOK, "cluster", "log-level", node.Name).out
+	if want := "Node " + node.Name + " logs "; !strings.HasPrefix(now, want) || !strings.Contains(now, ", tasks of mail until ") {
+		t.Errorf("it says %s", now)
+	}
+	for _, args := range [][]string{{"log-level", node.Name}, {"nodes"}} {
+		if got := ddq(exitOK, append(append([]string{"cluster"}, args...), "-o", "json")...).out; !strings.Contains(got, `"topics":[{"topic":"mail","until":"`) {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+	ddq(exitUsage, "cluster", "log-level", node.Name, "--topic", "mail")
+	ddq(exitFailed, "cluster", "log-level", "nobody")
 	for _, wrong := range []struct {
 		args []string
 		says string

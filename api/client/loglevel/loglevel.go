@@ -20,6 +20,9 @@ const (
 	Error      Level = "error"
 )
 
+// Silent is above every level. No node can be asked for it.
+const Silent Level = "silent"
+
 var levels = map[Level]ddqv1.LogLevel{
 	"":         ddqv1.LogLevel_LOG_LEVEL_UNSPECIFIED,
 	Configured: ddqv1.LogLevel_LOG_LEVEL_UNSPECIFIED,
@@ -48,6 +51,36 @@ func (c *Change) Request(node string) *ddqv1.SetLogLevelRequest {
 		level = -1
 	}
 	return &ddqv1.SetLogLevelRequest{Name: node, Level: level, Topic: c.Topic, ForMs: wire.Millis(c.For)}
+}
+
+// Now is what a node logs.
+type Now struct {
+	Level  Level      `json:"level"`            // Silent when it logs nothing
+	Until  time.Time  `json:"until,omitzero"`   // of a level that was set; zero: as it was configured
+	Topics []TopicNow `json:"topics,omitempty"` // of which each thing that happens to a task is logged
+}
+
+// TopicNow is a topic of which each thing that happens to a task is logged.
+type TopicNow struct {
+	Topic string    `json:"topic"`
+	Until time.Time `json:"until"`
+}
+
+// NowFrom reads what a node said; nil from a server of before.
+func NowFrom(l *ddqv1.NodeLogs) *Now {
+	if l == nil {
+		return nil
+	}
+	now := &Now{Level: Silent, Until: wire.UnixTime(l.GetUntilUnixMs())}
+	for level, is := range levels {
+		if is == l.GetLevel() && is != ddqv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
+			now.Level = level
+		}
+	}
+	for _, t := range l.GetTopics() {
+		now.Topics = append(now.Topics, TopicNow{t.GetTopic(), wire.UnixTime(t.GetUntilUnixMs())})
+	}
+	return now
 }
 
 // Until is when a change ends, by what a node answered; the zero time when nothing was turned on.

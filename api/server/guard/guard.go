@@ -391,6 +391,12 @@ func hide(p *auth.Principal, rule *auth.Rule, reply any) {
 		r.Topics = slices.DeleteFunc(r.Topics, func(t *ddqv1.Topic) bool { return !p.Allow(rule.Verbs, t.GetName()) })
 	case *ddqv1.ListShardsResponse:
 		r.Shards = slices.DeleteFunc(r.Shards, func(s *ddqv1.Shard) bool { return !p.Allow(rule.Verbs, s.GetTopic()) })
+	case *ddqv1.ListNodesResponse:
+		for _, n := range r.Nodes {
+			if logs := n.GetLogs(); logs != nil {
+				logs.Topics = slices.DeleteFunc(logs.Topics, func(t *ddqv1.TopicLogs) bool { return !p.Allow(auth.Read, t.GetTopic()) })
+			}
+		}
 	case *ddqv1.GetOverviewResponse:
 		r.Topics = slices.DeleteFunc(r.Topics, func(t *ddqv1.TopicOverview) bool { return !p.Allow(rule.Verbs, t.GetTopic().GetName()) })
 	case *ddqv1.WatchOverviewResponse:

@@ -35,6 +35,7 @@ func (p *nodesPage) body() g.Node {
 	heads := g.Group{
 		frame.Heads("node", "state", "address", "version", "up for"),
 		frame.NumberHeads("shards", "due soon", "ready", "held", "subscriptions", "clock, µs"),
+		frame.Heads("logs"),
 		g.If(p.Fleet, frame.Heads("actions")),
 	}
 	return g.Group{
@@ -52,6 +53,7 @@ func (p *nodesPage) row(n *ddqv1.Node) g.Node {
 	return h.Tr(
 		frame.RowHead(name), frame.Cells(frame.StateText(n.GetState()), n.GetAddr(), n.GetVersion()),
 		loadCells(n.GetLoad()),
+		frame.Logs(n.GetLogs()),
 		g.If(p.Fleet, h.Td(h.Class("acts"), acts(n))),
 	)
 }

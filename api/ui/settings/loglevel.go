@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +29,8 @@ var logFields = map[string]string{"name": "node", "level": "level", "topic": "to
 type logPage struct {
 	form  url.Values // as it was written
 	wrong frame.Mistakes
-	nodes []string
-	did   string // what was done; empty: nothing yet
+	nodes []*ddqv1.Node // with what they log
+	did   string        // what was done; empty: nothing yet
 	until *timestamppb.Timestamp
 }
 
@@ -39,15 +38,15 @@ func (s *section) newLogPage(ctx context.Context, form url.Values) (*logPage, er
 	if !frame.Who(ctx).Fleet() {
 		return nil, status.Error(codes.PermissionDenied, "what nodes log is changed by who may administer the fleet")
 	}
-	list, err := s.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{WithoutLoad: true})
-	if err != nil {
-		return nil, err
-	}
 	p := &logPage{form: form, wrong: frame.Mistakes{}}
-	for _, n := range list.GetNodes() {
-		p.nodes = append(p.nodes, n.GetName())
-	}
-	return p, nil
+	return p, s.look(ctx, p)
+}
+
+// look finds what nodes log.
+func (s *section) look(ctx context.Context, p *logPage) error {
+	list, err := s.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{})
+	p.nodes = list.GetNodes()
+	return err
 }
 
 func (s *section) logLevel(ctx context.Context, query url.Values) (frame.View, error) {
@@ -83,6 +82,9 @@ func (s *section) setLogLevel(ctx context.Context, form url.Values) (frame.View,
 		return frame.View{}, err
 	}
 	p.say(r, set.GetUntilUnixMs())
+	if err := s.look(ctx, p); err != nil {
+		return frame.View{}, err
+	}
 	return p.view(http.StatusOK), nil
 }
 
@@ -130,6 +132,10 @@ func (p *logPage) body() g.Node {
 			p.wrong.Input("Only of the topic", "topic", h.Value(p.form.Get("topic")), h.MaxLength("200"), frame.AsTyped()),
 			p.wrong.Input("For", "for", h.Value(p.form.Get("for")), h.Placeholder("5m"), h.MaxLength("20"), frame.AsTyped()),
 			frame.Button("Change it")),
+		h.H2(g.Text("What they log now")),
+		frame.Table("What nodes log now", "", frame.Heads("node", "logs"), g.Map(p.nodes[:min(len(p.nodes), frame.PageSize)], func(n *ddqv1.Node) g.Node {
+			return h.Tr(frame.RowHead(g.Text(frame.Cut(n.GetName()))), frame.Logs(n.GetLogs()))
+		})),
 	}
 }
 
@@ -137,14 +143,7 @@ func (p *logPage) body() g.Node {
 func (p *logPage) node() g.Node {
 	name := p.form.Get("node")
 	if name == "" && len(p.nodes) == 1 {
-		name = p.nodes[0]
+		name = p.nodes[0].GetName()
 	}
-	names := slices.Clone(p.nodes[:min(len(p.nodes), frame.PageSize)])
-	for i, n := range names {
-		names[i] = frame.Cut(n)
-	}
-	return g.Group{
-		p.wrong.Input("Node", "node", h.Value(name), h.Required(), h.MaxLength("128"), frame.AsTyped()),
-		h.P(h.Class("quiet"), g.Text("There are: "+strings.Join(names, ", "))),
-	}
+	return p.wrong.Input("Node", "node", h.Value(name), h.Required(), h.MaxLength("128"), frame.AsTyped())
 }
