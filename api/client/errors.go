@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ddq-io/ddq/api/client/internal/conn"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -63,8 +64,13 @@ type Error struct {
 	RetryAfter time.Duration // when to repeat the call; 0 when it should not be
 	Version    int64         // ErrVersion: of the task
 	ID         string        // KEY_TAKEN: of the task that has the idempotency key
-	cause      error
-	doing      string // what nobody answered, and where; may be empty
+
+	// RequestID finds the call in the server's log and in its audit log. It is empty when no server
+	// answered, of one task of a batch, and from a server of before.
+	RequestID string
+
+	cause error
+	doing string // what nobody answered, and where; may be empty
 }
 
 func (e *Error) Error() string {
@@ -159,6 +165,9 @@ func fromRPC(err error) *Error {
 	}
 	st := status.Convert(err)
 	e := &Error{Code: st.Code(), Message: st.Message(), cause: err}
+	if f := (*conn.Failure)(nil); errors.As(err, &f) {
+		e.RequestID = f.Request
+	}
 	for _, detail := range st.Details() {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:

@@ -3,13 +3,19 @@ package client
 import (
 	"context"
 	"errors"
+	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -40,6 +46,44 @@ func TestErrorsCarryTheDetails(t *testing.T) {
 	item := fromItem(&ddqv1.Error{Code: 3, Reason: "BAD_NAME", Field: "topic", Message: "what went wrong", RetryAfterMs: 1000})
 	if *item != want {
 		t.Errorf("item: got %+v, want %+v", *item, want)
+	}
+}
+
+// An error has the id that the server gave the call: of one call, and of a stream.
+func TestErrorsCarryTheRequestID(t *testing.T) {
+	named := func(ctx context.Context, id string) error {
+		if id != "" {
+			if err := grpc.SetTrailer(ctx, metadata.Pairs("ddq-request-id", id)); err != nil {
+				t.Error(err)
+			}
+		}
+		return detailed(t, codes.NotFound, "NO_TOPIC", "name", 0)
+	}
+	for _, id := range []string{"", "0192f0c1-0000-7000-8000-00000000000a"} {
+		lis := bufconn.Listen(1 << 20)
+		server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return named(s.Context(), id) }))
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = server.Serve(lis) })
+		c, err := Dial("passthrough:///x", Config{MaxElapsed: -1, DialOptions: []grpc.DialOption{
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lis.DialContext(ctx) }),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, unary := c.DescribeTopic(t.Context(), "none")
+		_, streamed := c.DeleteTasks(t.Context(), "none", Filter{}, Bulk{})
+		for what, err := range map[string]error{"unary": unary, "streamed": streamed} {
+			var e *Error
+			if !errors.As(err, &e) || e.RequestID != id || !errors.Is(err, ErrNotFound) || e.Reason != "NO_TOPIC" || e.Error() != "what went wrong (NO_TOPIC)" {
+				t.Errorf("%s: %+v, want the id %q", what, err, id)
+			}
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Stop()
+		serving.Wait()
 	}
 }
 

@@ -48,6 +48,8 @@ type failureView struct {
 	Command string `json:"command"`
 	Code    string `json:"code,omitempty"`   // of a server's answer, such as NOT_FOUND
 	Reason  string `json:"reason,omitempty"` // the same, such as NO_TASK
+
+	RequestID string `json:"request_id,omitempty"` // the same, by which the server's log has the call
 }
 
 // sayFailed says on stderr why a command failed; hint is for people.
@@ -58,7 +60,7 @@ func (c *cli) sayFailed(cmd *cobra.Command, err error, text, hint string) {
 	}
 	v := failureView{Error: text, Command: cmd.CommandPath()}
 	if answer := (*client.Error)(nil); errors.As(err, &answer) {
-		v.Code, v.Reason = codeName(answer.Code), answer.Reason
+		v.Code, v.Reason, v.RequestID = codeName(answer.Code), answer.Reason, answer.RequestID
 	}
 	_ = terminal.WriteJSON(c.Err, v) // there is nobody else to tell
 }

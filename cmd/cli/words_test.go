@@ -43,12 +43,17 @@ func TestFailuresAreJSONWhenAskedFor(t *testing.T) {
 		args []string
 		want failureView
 	}{
-		{exitFailed, []string{"task", "get", "a"}, failureView{`no task "a" (NO_TASK)`, "ddq task get", "NOT_FOUND", "NO_TASK"}},
+		{exitFailed, []string{"task", "get", "a"}, failureView{`no task "a" (NO_TASK)`, "ddq task get", "NOT_FOUND", "NO_TASK", ""}},
 		{exitUsage, []string{"task", "list"}, failureView{Error: "--topic is required", Command: "ddq task list"}},
 	} {
 		got := ddq(tc.code, append(tc.args, "-o", "json")...)
 		var v failureView
-		if err := json.Unmarshal([]byte(got.err), &v); err != nil || v != tc.want || got.out != "" {
+		err := json.Unmarshal([]byte(got.err), &v)
+		if answered := tc.code == exitFailed; answered != (len(v.RequestID) == 36) {
+			t.Errorf("%v: the id of the request is %q", tc.args, v.RequestID)
+		}
+		v.RequestID = ""
+		if err != nil || v != tc.want || got.out != "" {
 			t.Errorf("%v: %q, %v, want %+v", tc.args, got.err, err, tc.want)
 		}
 	}
