@@ -213,8 +213,8 @@ class Driver:
     def get_schedule(self, topic, name):
         return self.c.get_schedule(topic, name)
 
-    def list_schedules(self, topic, prefix=None):
-        return [s["schedule"]["name"] for s in self.c.list_schedules(topic, prefix=prefix)]
+    def list_schedules(self, topic, **filter):
+        return [s["schedule"]["name"] for s in self.c.list_schedules(topic, **filter)]
 
     def pause_schedule(self, topic, name, note=""):
         return self.c.pause_schedule(topic, name, note)

@@ -67,7 +67,7 @@ calls.resume_topic = ({ topic, ...what }) => client.resumeTopic(topic, what);
 calls.delete_topic = ({ topic, force }) => client.deleteTopic(topic, { force });
 calls.put_schedule = ({ topic, name, task, ...schedule }) => client.putSchedule(topic, name, { ...schedule, task: taskOf(task) });
 calls.get_schedule = ({ topic, name }) => client.getSchedule(topic, name);
-calls.list_schedules = ({ topic, prefix }) => all(client.listSchedules(topic, { prefix }), (s) => s.schedule.name);
+calls.list_schedules = ({ topic, skipped_since: skippedSince, page_size: pageSize, ...filter }) => all(client.listSchedules(topic, { ...filter, skippedSince, pageSize }), (s) => s.schedule.name);
 calls.pause_schedule = ({ topic, name, note }) => client.pauseSchedule(topic, name, note);
 calls.resume_schedule = ({ topic, name }) => client.resumeSchedule(topic, name);
 calls.trigger_schedule = ({ topic, name, ...trigger }) => client.triggerSchedule(topic, name, trigger);

@@ -154,8 +154,18 @@ class Client:
     def get_schedule(self, topic: str, name: str) -> wire.GetScheduleResponse:
         return self.call("GET", _schedule_path(topic, name), safe=True)
 
-    def list_schedules(self, topic: str, *, prefix: Optional[str] = None, page_size: Optional[int] = None) -> Iterator[wire.GetScheduleResponse]:
-        pages = self._pages("GET", f"{_topic_path(topic, 'topic')}/schedules", page_size, query={"prefix": prefix})
+    def list_schedules(
+        self,
+        topic: str,
+        *,
+        prefix: Optional[str] = None,
+        state: Optional[wire.ScheduleState] = None,
+        skipped_since: Optional[Time] = None,
+        page_size: Optional[int] = None,
+    ) -> Iterator[wire.GetScheduleResponse]:
+        """Go through the schedules that match, in no particular order: skipped_since finds those that have skipped an occurrence of that time or later."""
+        query = {"prefix": prefix, "state": state, "skipped_since": time_of("skipped_since", skipped_since)}
+        pages = self._pages("GET", f"{_topic_path(topic, 'topic')}/schedules", page_size, query=query)
         return (schedule for page in pages for schedule in page.get("schedules", []))
 
     def pause_schedule(self, topic: str, name: str, note: str = "") -> wire.PauseScheduleResponse:

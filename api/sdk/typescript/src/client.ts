@@ -40,6 +40,15 @@ export interface PageOptions extends CallOptions {
   pageSize?: number;
 }
 
+/** ScheduleFilter says which schedules to list: those that match all of it. */
+export interface ScheduleFilter {
+  /** Of names. */
+  prefix?: string;
+  state?: wire.ScheduleState;
+  /** Schedules that have skipped an occurrence of this time or later. */
+  skippedSince?: Time;
+}
+
 /** Client calls a server over REST. It keeps no state: there is nothing to close. */
 export class Client {
   readonly #transport: Transport;
@@ -190,10 +199,12 @@ export class Client {
     return this.call({ method: "GET", path: schedulePath(topic, name), safe: true, ...options });
   }
 
-  async *listSchedules(topic: string, options?: PageOptions & { prefix?: string }): AsyncGenerator<wire.GetScheduleResponse, void, undefined> {
-    const { prefix, ...rest } = options ?? {};
+  /** listSchedules goes through the schedules of a topic that match, in no particular order. */
+  async *listSchedules(topic: string, options?: PageOptions & ScheduleFilter): AsyncGenerator<wire.GetScheduleResponse, void, undefined> {
+    const { prefix, state, skippedSince, ...rest } = options ?? {};
+    const query = { prefix, state, skipped_since: timeOf("skipped_since", skippedSince) };
     const path = `/v1/topics/${segment("topic", topic)}/schedules`;
-    yield* this.#pages<wire.ListSchedulesResponse, wire.GetScheduleResponse>({ method: "GET", path, query: { prefix } }, rest, (page) => page.schedules ?? []);
+    yield* this.#pages<wire.ListSchedulesResponse, wire.GetScheduleResponse>({ method: "GET", path, query }, rest, (page) => page.schedules ?? []);
   }
 
   async pauseSchedule(topic: string, name: string, note = "", options?: CallOptions): Promise<ScheduleView> {
