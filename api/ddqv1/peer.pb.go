@@ -774,7 +774,8 @@ type DescribePeerResponse struct {
 	// What the node did to tasks of the topics that were asked for, where it did anything within the hour.
 	Pulses []*PeerPulse `protobuf:"bytes,6,rep,name=pulses,proto3" json:"pulses,omitempty"`
 	// More topics were in use within the hour than the node counts.
-	PulsesIncomplete bool `protobuf:"varint,7,opt,name=pulses_incomplete,json=pulsesIncomplete,proto3" json:"pulses_incomplete,omitempty"`
+	PulsesIncomplete bool      `protobuf:"varint,7,opt,name=pulses_incomplete,json=pulsesIncomplete,proto3" json:"pulses_incomplete,omitempty"`
+	Logs             *NodeLogs `protobuf:"bytes,8,opt,name=logs,proto3" json:"logs,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -856,6 +857,13 @@ func (x *DescribePeerResponse) GetPulsesIncomplete() bool {
 		return x.PulsesIncomplete
 	}
 	return false
+}
+
+func (x *DescribePeerResponse) GetLogs() *NodeLogs {
+	if x != nil {
+		return x.Logs
+	}
+	return nil
 }
 
 // PeerPulse is what a node did to the tasks of a topic of late.
@@ -1972,7 +1980,7 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x0eNotifyResponse\"H\n" +
 	"\x13DescribePeerRequest\x12\x19\n" +
 	"\bdue_soon\x18\x01 \x01(\bR\adueSoon\x12\x16\n" +
-	"\x06pulses\x18\x02 \x03(\tR\x06pulses\"\x99\x02\n" +
+	"\x06pulses\x18\x02 \x03(\tR\x06pulses\"\xbf\x02\n" +
 	"\x14DescribePeerResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1b\n" +
 	"\tuptime_ms\x18\x02 \x01(\x03R\buptimeMs\x12&\n" +
@@ -1980,7 +1988,8 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x06shards\x18\x04 \x03(\v2\x12.ddq.v1.OwnedShardR\x06shards\x12$\n" +
 	"\rsubscriptions\x18\x05 \x01(\x03R\rsubscriptions\x12)\n" +
 	"\x06pulses\x18\x06 \x03(\v2\x11.ddq.v1.PeerPulseR\x06pulses\x12+\n" +
-	"\x11pulses_incomplete\x18\a \x01(\bR\x10pulsesIncomplete\"\x7f\n" +
+	"\x11pulses_incomplete\x18\a \x01(\bR\x10pulsesIncomplete\x12$\n" +
+	"\x04logs\x18\b \x01(\v2\x10.ddq.v1.NodeLogsR\x04logs\"\x7f\n" +
 	"\tPeerPulse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
 	"\x06minute\x18\x02 \x01(\v2\x17.ddq.v1.PeerPulseWindowR\x06minute\x12+\n" +
@@ -2112,10 +2121,11 @@ var file_ddq_v1_peer_proto_goTypes = []any{
 	(*PeerAuditLine)(nil),            // 26: ddq.v1.PeerAuditLine
 	(*VerifyPeerAuditRequest)(nil),   // 27: ddq.v1.VerifyPeerAuditRequest
 	(*VerifyPeerAuditResponse)(nil),  // 28: ddq.v1.VerifyPeerAuditResponse
-	(*Worker)(nil),                   // 29: ddq.v1.Worker
-	(LogLevel)(0),                    // 30: ddq.v1.LogLevel
-	(*ListAuditRecordsRequest)(nil),  // 31: ddq.v1.ListAuditRecordsRequest
-	(*AuditChain)(nil),               // 32: ddq.v1.AuditChain
+	(*NodeLogs)(nil),                 // 29: ddq.v1.NodeLogs
+	(*Worker)(nil),                   // 30: ddq.v1.Worker
+	(LogLevel)(0),                    // 31: ddq.v1.LogLevel
+	(*ListAuditRecordsRequest)(nil),  // 32: ddq.v1.ListAuditRecordsRequest
+	(*AuditChain)(nil),               // 33: ddq.v1.AuditChain
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
@@ -2128,35 +2138,36 @@ var file_ddq_v1_peer_proto_depIdxs = []int32{
 	2,  // 7: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
 	14, // 8: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
 	12, // 9: ddq.v1.DescribePeerResponse.pulses:type_name -> ddq.v1.PeerPulse
-	13, // 10: ddq.v1.PeerPulse.minute:type_name -> ddq.v1.PeerPulseWindow
-	13, // 11: ddq.v1.PeerPulse.hour:type_name -> ddq.v1.PeerPulseWindow
-	17, // 12: ddq.v1.ListPeerWorkersResponse.workers:type_name -> ddq.v1.PeerWorker
-	29, // 13: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
-	30, // 14: ddq.v1.SetPeerLogLevelRequest.level:type_name -> ddq.v1.LogLevel
-	31, // 15: ddq.v1.ListPeerAuditRequest.filter:type_name -> ddq.v1.ListAuditRecordsRequest
-	26, // 16: ddq.v1.ListPeerAuditResponse.lines:type_name -> ddq.v1.PeerAuditLine
-	32, // 17: ddq.v1.VerifyPeerAuditResponse.chain:type_name -> ddq.v1.AuditChain
-	0,  // 18: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	10, // 19: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	15, // 20: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
-	18, // 21: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	20, // 22: ddq.v1.PeerService.SetPeerLogLevel:input_type -> ddq.v1.SetPeerLogLevelRequest
-	22, // 23: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	24, // 24: ddq.v1.PeerService.ListPeerAudit:input_type -> ddq.v1.ListPeerAuditRequest
-	27, // 25: ddq.v1.PeerService.VerifyPeerAudit:input_type -> ddq.v1.VerifyPeerAuditRequest
-	9,  // 26: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	11, // 27: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	16, // 28: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
-	19, // 29: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	21, // 30: ddq.v1.PeerService.SetPeerLogLevel:output_type -> ddq.v1.SetPeerLogLevelResponse
-	23, // 31: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	25, // 32: ddq.v1.PeerService.ListPeerAudit:output_type -> ddq.v1.ListPeerAuditResponse
-	28, // 33: ddq.v1.PeerService.VerifyPeerAudit:output_type -> ddq.v1.VerifyPeerAuditResponse
-	26, // [26:34] is the sub-list for method output_type
-	18, // [18:26] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	29, // 10: ddq.v1.DescribePeerResponse.logs:type_name -> ddq.v1.NodeLogs
+	13, // 11: ddq.v1.PeerPulse.minute:type_name -> ddq.v1.PeerPulseWindow
+	13, // 12: ddq.v1.PeerPulse.hour:type_name -> ddq.v1.PeerPulseWindow
+	17, // 13: ddq.v1.ListPeerWorkersResponse.workers:type_name -> ddq.v1.PeerWorker
+	30, // 14: ddq.v1.PeerWorker.worker:type_name -> ddq.v1.Worker
+	31, // 15: ddq.v1.SetPeerLogLevelRequest.level:type_name -> ddq.v1.LogLevel
+	32, // 16: ddq.v1.ListPeerAuditRequest.filter:type_name -> ddq.v1.ListAuditRecordsRequest
+	26, // 17: ddq.v1.ListPeerAuditResponse.lines:type_name -> ddq.v1.PeerAuditLine
+	33, // 18: ddq.v1.VerifyPeerAuditResponse.chain:type_name -> ddq.v1.AuditChain
+	0,  // 19: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	10, // 20: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	15, // 21: ddq.v1.PeerService.ListPeerWorkers:input_type -> ddq.v1.ListPeerWorkersRequest
+	18, // 22: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	20, // 23: ddq.v1.PeerService.SetPeerLogLevel:input_type -> ddq.v1.SetPeerLogLevelRequest
+	22, // 24: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	24, // 25: ddq.v1.PeerService.ListPeerAudit:input_type -> ddq.v1.ListPeerAuditRequest
+	27, // 26: ddq.v1.PeerService.VerifyPeerAudit:input_type -> ddq.v1.VerifyPeerAuditRequest
+	9,  // 27: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	11, // 28: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	16, // 29: ddq.v1.PeerService.ListPeerWorkers:output_type -> ddq.v1.ListPeerWorkersResponse
+	19, // 30: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	21, // 31: ddq.v1.PeerService.SetPeerLogLevel:output_type -> ddq.v1.SetPeerLogLevelResponse
+	23, // 32: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	25, // 33: ddq.v1.PeerService.ListPeerAudit:output_type -> ddq.v1.ListPeerAuditResponse
+	28, // 34: ddq.v1.PeerService.VerifyPeerAudit:output_type -> ddq.v1.VerifyPeerAuditResponse
+	27, // [27:35] is the sub-list for method output_type
+	19, // [19:27] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }

@@ -738,6 +738,9 @@ class DescribeServerResponse(TypedDict, total=False):
 
 
 class DescribeTopicResponse(TypedDict, total=False):
+    # What a topic gets by default that is created now at the node that answers. A value of the
+    # topic's policy that is another one was set, or is a default of before.
+    default_policy: TopicPolicy
     depth: Depth
     # fast, replicated or synced: what an OK of an enqueue is worth.
     durability: str
@@ -1348,6 +1351,8 @@ class Node(TypedDict, total=False):
     addr: str
     # Unset when the node did not answer in time.
     load: NodeLoad
+    # Unset when the node did not answer in time, and of a node of before. Only in ListNodes.
+    logs: NodeLogs
     name: str
     # The node that answers.
     self: bool
@@ -1373,6 +1378,17 @@ class NodeLoad(TypedDict, total=False):
     # Tasks due soon, tasks due and not held, tasks held.
     # A number of 64 bits, as text.
     wheel: str
+
+
+# NodeLogs are what a node logs now.
+class NodeLogs(TypedDict, total=False):
+    # From where on. Unspecified: it logs nothing.
+    level: LogLevel
+    # Topics of which each thing that happens to a task is logged, those that the caller may read.
+    topics: List[TopicLogs]
+    # Until when by SetLogLevel; 0: as the node was configured.
+    # A number of 64 bits, as text.
+    until_unix_ms: str
 
 
 NodeState = Literal[
@@ -2747,6 +2763,12 @@ class Topic(TypedDict, total=False):
     # Rises with every change.
     # A number of 64 bits, as text.
     version: str
+
+
+class TopicLogs(TypedDict, total=False):
+    topic: str
+    # A number of 64 bits, as text.
+    until_unix_ms: str
 
 
 # TopicOverview is how a topic fares.

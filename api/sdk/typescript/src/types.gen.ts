@@ -828,6 +828,11 @@ export interface DescribeServerResponse {
 }
 
 export interface DescribeTopicResponse {
+  /**
+   * What a topic gets by default that is created now at the node that answers. A value of the
+   * topic's policy that is another one was set, or is a default of before.
+   */
+  default_policy?: TopicPolicy;
   depth?: Depth;
   /** fast, replicated or synced: what an OK of an enqueue is worth. */
   durability?: string;
@@ -1515,6 +1520,8 @@ export interface Node {
   addr?: string;
   /** Unset when the node did not answer in time. */
   load?: NodeLoad;
+  /** Unset when the node did not answer in time, and of a node of before. Only in ListNodes. */
+  logs?: NodeLogs;
   name?: string;
   /** The node that answers. */
   self?: boolean;
@@ -1544,6 +1551,19 @@ export interface NodeLoad {
    * A number of 64 bits, as text.
    */
   wheel?: string;
+}
+
+/** NodeLogs are what a node logs now. */
+export interface NodeLogs {
+  /** From where on. Unspecified: it logs nothing. */
+  level?: LogLevel;
+  /** Topics of which each thing that happens to a task is logged, those that the caller may read. */
+  topics?: TopicLogs[];
+  /**
+   * Until when by SetLogLevel; 0: as the node was configured.
+   * A number of 64 bits, as text.
+   */
+  until_unix_ms?: string;
 }
 
 export type NodeState =
@@ -3068,6 +3088,12 @@ export interface Topic {
    * A number of 64 bits, as text.
    */
   version?: string;
+}
+
+export interface TopicLogs {
+  topic?: string;
+  /** A number of 64 bits, as text. */
+  until_unix_ms?: string;
 }
 
 /** TopicOverview is how a topic fares. */
