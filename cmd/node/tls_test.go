@@ -94,6 +94,54 @@ func TestBothPortsSpeakTLS(t *testing.T) {
 	}
 }
 
+// TestOldTLSIsRefused: what authenticates no ciphertext, and what is older than TLS 1.2, by each port that speaks TLS.
+func TestOldTLSIsRefused(t *testing.T) {
+	dir := makeCerts(t)
+	secure := []string{"--tls-cert", dir + "/node.crt", "--tls-key", dir + "/node.key"}
+	pem, _ := os.ReadFile(dir + "/ca.crt")
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	cbc := []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256,
+	}
+	for least, cases := range map[string]map[string]struct {
+		from, to uint16
+		suites   []uint16
+		alert    string // of the server; empty: it is let in
+	}{
+		"1.2": {
+			"TLS 1.0":           {tls.VersionTLS10, tls.VersionTLS10, nil, "protocol version"},
+			"TLS 1.1":           {tls.VersionTLS10, tls.VersionTLS11, nil, "protocol version"},
+			"TLS 1.2 with CBC":  {tls.VersionTLS12, tls.VersionTLS12, cbc, "handshake failure"},
+			"TLS 1.2 with AEAD": {tls.VersionTLS12, tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}, ""},
+			"TLS 1.3":           {tls.VersionTLS13, tls.VersionTLS13, nil, ""},
+		},
+		"1.3": {
+			"TLS 1.2": {tls.VersionTLS12, tls.VersionTLS12, nil, "protocol version"},
+			"TLS 1.3": {tls.VersionTLS13, tls.VersionTLS13, nil, ""},
+		},
+	} {
+		n, err := Start(t.Context(), configOf(t, append(secure, "--tls-min", least)...), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for port, c := range map[string]struct{ addr, proto string }{"gRPC": {n.GRPCAddr(), "h2"}, "HTTP": {n.HTTPAddr(), "http/1.1"}} {
+			for what, tc := range cases {
+				conn, err := tls.Dial("tcp", c.addr, &tls.Config{RootCAs: pool, MinVersion: tc.from, MaxVersion: tc.to, CipherSuites: tc.suites, NextProtos: []string{c.proto}})
+				if err == nil {
+					conn.Close()
+				}
+				if tc.alert == "" && err != nil || tc.alert != "" && (err == nil || !strings.Contains(err.Error(), "remote error: tls: "+tc.alert)) {
+					t.Errorf("%s with --tls-min %s, %s: %v, want %q", port, least, what, err, tc.alert)
+				}
+			}
+		}
+		if err := n.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTLSSettingsThatCannotWork(t *testing.T) {
 	dir := makeCerts(t)
 	crt, key := dir+"/node.crt", dir+"/node.key"
