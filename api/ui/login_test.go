@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -116,6 +117,41 @@ func TestALoginBeginsWithATokenAndEndsWithIt(t *testing.T) {
 	r.want(http.StatusUnauthorized, http.MethodGet, "/ui/", nil, cookie)
 	r.want(http.StatusUnauthorized, http.MethodGet, "/ui/", nil, &http.Cookie{Name: "ddq", Value: secret}) // a token is no key
 	r.want(http.StatusOK, http.MethodGet, "/ui/settings", nil, r.login(root))
+}
+
+// TestALoginEndsOnce: browsers that log out with one key at the same time all get an answer, and the key counts no more.
+func TestALoginEndsOnce(t *testing.T) {
+	r, root := startAsking(t)
+	cookie := r.login(root)
+	replies := make(chan string, 16)
+	var all sync.WaitGroup
+	for range cap(replies) {
+		all.Go(func() {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.base+"/ui/logout", nil)
+			if err != nil {
+				replies <- err.Error()
+				return
+			}
+			request.AddCookie(cookie)
+			reply, err := r.plain.Do(request)
+			if err != nil {
+				replies <- err.Error()
+				return
+			}
+			reply.Body.Close()
+			replies <- reply.Status
+		})
+	}
+	all.Wait()
+	close(replies)
+	for reply := range replies {
+		if reply != "303 See Other" {
+			t.Errorf("one that logs out is answered %s", reply)
+		}
+	}
+	r.want(http.StatusUnauthorized, http.MethodGet, "/ui/", nil, cookie)
+	r.want(http.StatusSeeOther, http.MethodPost, "/ui/logout", nil, cookie)
+	r.want(http.StatusUnauthorized, http.MethodGet, "/ui/", nil, cookie)
 }
 
 // TestAFormThatCameTooLateIsKept until its sender has logged in, and sent by them once more.
