@@ -190,11 +190,7 @@ func fromItem(p *ddqv1.Error) *Error {
 		return nil
 	}
 	return &Error{
-		Code:       codes.Code(p.GetCode()),
-		Reason:     p.GetReason(),
-		Field:      p.GetField(),
-		ID:         p.GetId(),
-		Message:    p.GetMessage(),
+		Code: codes.Code(p.GetCode()), Reason: p.GetReason(), Field: p.GetField(), ID: p.GetId(), Message: p.GetMessage(),
 		RetryAfter: time.Duration(p.GetRetryAfterMs()) * time.Millisecond,
 	}
 }

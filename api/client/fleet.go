@@ -94,10 +94,8 @@ func nodeFrom(n *ddqv1.Node) Node {
 			Uptime:        time.Duration(l.GetUptimeMs()) * time.Millisecond,
 			ClockOffset:   time.Duration(l.GetClockOffsetUs()) * time.Microsecond,
 			Shards:        int(l.GetShards()),
-			Wheel:         l.GetWheel(),
-			Ready:         l.GetReady(),
-			Held:          l.GetHeld(),
 			Subscriptions: int(l.GetSubscriptions()),
+			Wheel:         l.GetWheel(), Ready: l.GetReady(), Held: l.GetHeld(),
 		}
 	}
 	return node

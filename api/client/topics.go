@@ -141,13 +141,7 @@ func (c *Topics) DescribeTopic(ctx context.Context, name string) (topic TopicSta
 }
 
 func depthFrom(d *ddqv1.Depth) Depth {
-	return Depth{
-		Scheduled: d.GetScheduled(),
-		Ready:     d.GetReady(),
-		Running:   d.GetRunning(),
-		Done:      d.GetDone(),
-		Dead:      d.GetDead(),
-	}
+	return Depth{Scheduled: d.GetScheduled(), Ready: d.GetReady(), Running: d.GetRunning(), Done: d.GetDone(), Dead: d.GetDead()}
 }
 
 // ListTopics goes through all topics. The sequence ends with the first error.
