@@ -43,8 +43,7 @@ type Client struct {
 // it open. Credentials and DialOptions of cfg are not used.
 func New(cc grpc.ClientConnInterface, cfg Config) *Client {
 	coded := conn.Coded{ClientConnInterface: cc}
-	queue, admin := ddqv1.NewDelayQueueServiceClient(coded), ddqv1.NewAdminServiceClient(coded)
-	schedules := ddqv1.NewScheduleServiceClient(coded)
+	queue, admin, schedules := ddqv1.NewDelayQueueServiceClient(coded), ddqv1.NewAdminServiceClient(coded), ddqv1.NewScheduleServiceClient(coded)
 	calls := &caller{cfg: cfg.withDefaults()}
 	c := &Client{
 		Tasks:       Tasks{caller: calls, queue: queue},

@@ -96,8 +96,7 @@ type TopicStatus struct {
 	DefaultPolicy *Policy
 }
 
-// Topics are the calls about topics: what there is, their policies, pause and resume, purge.
-// A Client has them.
+// Topics are the calls about topics: what there is, their policies, pause and resume, purge. A Client has them.
 type Topics struct {
 	*caller
 	admin ddqv1.AdminServiceClient
@@ -127,11 +126,10 @@ func (c *Topics) ConfigureTopicIf(ctx context.Context, name string, version int6
 func (c *Topics) DescribeTopic(ctx context.Context, name string) (topic TopicStatus, err error) {
 	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.DescribeTopic, &ddqv1.DescribeTopicRequest{Name: name})
 	topic = TopicStatus{
-		Topic:         topicFrom(reply.GetTopic()),
-		Depth:         depthFrom(reply.GetDepth()),
-		Subscriptions: int(reply.GetSubscriptions()),
-		Durability:    reply.GetDurability(),
-
+		Topic:          topicFrom(reply.GetTopic()),
+		Depth:          depthFrom(reply.GetDepth()),
+		Subscriptions:  int(reply.GetSubscriptions()),
+		Durability:     reply.GetDurability(),
 		IndexingShards: int(reply.GetIndexingShards()),
 	}
 	if p := reply.GetDefaultPolicy(); p != nil {

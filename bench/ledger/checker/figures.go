@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/ddq-io/ddq/bench/ledger"
@@ -17,12 +16,7 @@ func (ev *evidence) verdict() *verdict.Verdict {
 	for _, s := range ev.stories {
 		count(v, s)
 	}
-	slices.SortFunc(v.Offences, func(a, b verdict.Offence) int {
-		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
-	})
-	for _, o := range v.Offences {
-		v.Counts[o.Violation]++
-	}
+	v.Count()
 	v.Measure(ev.times())
 	return v
 }

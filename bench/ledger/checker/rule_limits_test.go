@@ -63,6 +63,24 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.other("b", "", 100, 2200)
 			p.other("c", "", 150, 1300)
 		}, verdict.Crowded},
+		{"another when one was on its way as its topic was deleted", func(p *tape) {
+			p.limited(ledger.Event{Shared: 1})
+			p.limited(ledger.Event{Shared: 1, Topic: "u"})
+			p.enqueue(100, ledger.OK)
+			p.at(99).call(ledger.Event{Op: ledger.Drop}, ledger.OK, "")
+			p.at(120).deliver(1, "a")
+			p.settle(ledger.Ack, "a", ledger.Refused)
+			p.otherOf("u", "b", "", 150, 200)
+		}, ""},
+		{"another while one is held of a topic that was deleted before", func(p *tape) {
+			p.limited(ledger.Event{Shared: 1})
+			p.limited(ledger.Event{Shared: 1, Topic: "u"})
+			p.call(ledger.Event{Op: ledger.Drop}, ledger.OK, "")
+			p.at(50).enqueue(100, ledger.OK)
+			p.at(120).deliver(1, "a")
+			p.at(210).settle(ledger.Ack, "a", ledger.OK)
+			p.otherOf("u", "b", "", 150, 200)
+		}, verdict.Crowded},
 		{"as many of a namespace in two topics", func(p *tape) {
 			p.limited(ledger.Event{Shared: 2})
 			p.limited(ledger.Event{Shared: 2, Topic: "u"})

@@ -81,9 +81,21 @@ func (t *task) handedBack(d *delivery) int64 {
 		}
 	}
 	for _, o := range t.removals {
-		if o.Op == ledger.Drop && o.may() && o.to > d.Mono {
+		if o.Op == ledger.Drop && o.may() && o.to > t.added(d) {
 			end = min(end, o.Mono)
 		}
 	}
 	return min(end, t.until(d, end))
+}
+
+// added is the earliest moment at which the task of a delivery can have been there, as far as calls say. The
+// hand-over may be on its way while its topic is deleted, and arrive after the answer to that.
+func (t *task) added(d *delivery) int64 {
+	moment := d.Mono
+	for _, o := range t.enqueues {
+		if o.may() && o.Mono < d.Mono {
+			moment = o.Mono
+		}
+	}
+	return moment
 }

@@ -1,9 +1,11 @@
 package verdict
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -37,6 +39,16 @@ type Verdict struct {
 // OK reports whether every promise was kept, as far as the history can tell. One
 // without tasks or without an audit cannot.
 func (v *Verdict) OK() bool { return len(v.Offences) == 0 && v.Audited && v.Acknowledged > 0 }
+
+// Count puts the offences into the order in which they began, and counts them by what they are.
+func (v *Verdict) Count() {
+	slices.SortFunc(v.Offences, func(a, b Offence) int {
+		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
+	})
+	for _, o := range v.Offences {
+		v.Counts[o.Violation]++
+	}
+}
 
 // Summary says what was violated, in one line.
 func (v *Verdict) Summary() string {
