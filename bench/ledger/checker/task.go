@@ -88,8 +88,7 @@ func (t *task) handedBack(d *delivery) int64 {
 	return min(end, t.until(d, end))
 }
 
-// added is the earliest moment at which the task of a delivery can have been there, as far as calls say. The
-// hand-over may be on its way while its topic is deleted, and arrive after the answer to that.
+// added is when the task of a delivery was there, by its calls: the hand-over may be on its way while its topic is deleted.
 func (t *task) added(d *delivery) int64 {
 	moment := d.Mono
 	for _, o := range t.enqueues {
