@@ -129,14 +129,14 @@ func TestNodesWithoutAnAnswerAreNamed(t *testing.T) {
 
 // TestOnlyNodesReadTheLogOfANode, of those who need not say who they are.
 func TestOnlyNodesReadTheLogOfANode(t *testing.T) {
-	ask := func(r *rig) (list, verify error, lines int) {
+	ask := func(r *rig) (lines int, list, verify error) {
 		node := ddqv1.NewPeerServiceClient(r.conn)
 		page, list := node.ListPeerAudit(r.Context(), &ddqv1.ListPeerAuditRequest{Most: 10, Bytes: 1 << 20})
 		_, verify = node.VerifyPeerAudit(r.Context(), &ddqv1.VerifyPeerAuditRequest{})
-		return list, verify, len(page.GetLines())
+		return len(page.GetLines()), list, verify
 	}
 	memberBubble(t, Config{}, []netip.Addr{netip.MustParseAddr("10.0.0.3")}, func(r *rig) {
-		if list, verify, _ := ask(r); reasonOf(list) != "NOT_A_NODE" || reasonOf(verify) != "NOT_A_NODE" {
+		if _, list, verify := ask(r); reasonOf(list) != "NOT_A_NODE" || reasonOf(verify) != "NOT_A_NODE" {
 			t.Errorf("%v, %v", list, verify)
 		}
 	})
@@ -149,7 +149,7 @@ func TestOnlyNodesReadTheLogOfANode(t *testing.T) {
 		r := newRig(t, Config{Audit: log}, actors.Config{Node: "a"}, fleet.Member{Name: "a", Addr: "10.0.0.1:9090", State: fleet.MemberActive},
 			fleet.Member{Name: "b", Addr: "b:9090", State: fleet.MemberActive, Hosts: []netip.Addr{clientAddr.Addr()}})
 		defer r.close()
-		if list, verify, lines := ask(r); list != nil || verify != nil || lines != 1 {
+		if lines, list, verify := ask(r); list != nil || verify != nil || lines != 1 {
 			t.Errorf("%v, %v, %d lines", list, verify, lines)
 		}
 	})

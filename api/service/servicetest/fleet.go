@@ -287,7 +287,7 @@ func (n *Node) SetLogLevel(_ context.Context, to fleet.Member, l fleet.LogLevel)
 	return n.reach(to.Name).Sys.Node().Peer().SetLogLevel(l)
 }
 
-// Nodes of tests write nothing down.
+// Audit finds nothing: nodes of tests write nothing down.
 func (n *Node) Audit(context.Context, fleet.Member, fleet.AuditQuery) (fleet.AuditPage, error) {
 	return fleet.AuditPage{None: true}, nil
 }

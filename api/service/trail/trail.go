@@ -61,12 +61,13 @@ type Page struct {
 // asked once, for a page.
 func (t *Trail) List(ctx context.Context, filter fleet.AuditFilter, size int, token string) (Page, error) {
 	members := t.members()
-	from, ok := []position(nil), true
-	if token == "" {
+	from, ok := readPositions(token)
+	switch {
+	case token == "":
 		for _, m := range members {
 			from = append(from, position{node: m.Name})
 		}
-	} else if from, ok = readPositions(token); !ok {
+	case !ok:
 		return Page{}, problem.AsError(store.ErrBadCursor)
 	}
 	answers := t.ask(ctx, members, from, fleet.AuditQuery{
