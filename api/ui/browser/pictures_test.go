@@ -27,7 +27,7 @@ var few = []string{"topics", "failed", "changes", "workflow"}
 
 // TestPictures takes those of docs/ui.md.
 func TestPictures(t *testing.T) {
-	s := asking(t, "--node-name", "ddq-1", "--store", "embedded", "--data", filepath.Join(t.TempDir(), "data"))
+	s := asking(t, "--node-name", "ddq-1", "--store", "embedded", "--data", filepath.Join(t.TempDir(), "data"), "--audit-log", filepath.Join(t.TempDir(), "audit"))
 	s.fillPictures()
 	b := open(t, s.base)
 	if *pictures != "" {
