@@ -47,6 +47,9 @@ type Config struct {
 	// is asked about paths beside the API, whose calls the server checks itself. Without
 	// it everybody may.
 	Authorize func(ctx context.Context, authorization []string, call string) error
+
+	// Panicked is told of each request whose handler panicked. It may be nil.
+	Panicked func()
 }
 
 // CheckOrigin says why an origin cannot be one of Config, or returns nil.
@@ -62,15 +65,22 @@ func CheckOrigin(origin string) error {
 // can reach the port must not use it, whether by its own name for the address (421) or
 // by a request from another origin (403).
 type guard struct {
-	log     *slog.Logger
-	hosts   map[string]bool
-	origins []string
-	cross   *http.CrossOriginProtection
-	own     *http.CrossOriginProtection // of pages: it trusts no origin
+	log      *slog.Logger
+	hosts    map[string]bool
+	origins  []string
+	cross    *http.CrossOriginProtection
+	own      *http.CrossOriginProtection // of pages: it trusts no origin
+	panicked func()
 }
 
 func newGuard(config Config, log *slog.Logger) (*guard, error) {
-	g := &guard{log: log, hosts: make(map[string]bool), origins: config.Origins, cross: http.NewCrossOriginProtection(), own: http.NewCrossOriginProtection()}
+	g := &guard{
+		log: log, hosts: make(map[string]bool), origins: config.Origins,
+		cross: http.NewCrossOriginProtection(), own: http.NewCrossOriginProtection(), panicked: config.Panicked,
+	}
+	if g.panicked == nil {
+		g.panicked = func() {}
+	}
 	for _, host := range config.Hosts {
 		g.hosts[strings.ToLower(strings.TrimSuffix(host, "."))] = true
 	}
@@ -188,6 +198,7 @@ func (g *guard) recover(w http.ResponseWriter, r *http.Request) {
 	if cause == http.ErrAbortHandler { //nolint:errorlint // it is thrown as it is
 		panic(cause)
 	}
+	g.panicked()
 	id := w.Header().Get(requestIDHeader)
 	g.log.ErrorContext(r.Context(), "HTTP handler panicked", "request", id, "err", cause, "stack", string(debug.Stack()))
 	p := &problem{Status: http.StatusInternalServerError, Code: "INTERNAL", Reason: "INTERNAL", Detail: "internal error", Incident: id}

@@ -69,7 +69,8 @@ func (v victim) check(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || v.node.Ready() != nil || !bytes.Contains(text, []byte("ddq_grpc_panics_total 0\n")) || strings.Contains(v.log.String(), "panicked") {
+	calm := bytes.Contains(text, []byte("ddq_grpc_panics_total 0\n")) && bytes.Contains(text, []byte("ddq_http_panics_total 0\n"))
+	if err != nil || v.node.Ready() != nil || !calm || strings.Contains(v.log.String(), "panicked") {
 		t.Fatalf("%v, ready: %v\n%s", err, v.node.Ready(), v.log)
 	}
 }

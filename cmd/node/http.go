@@ -119,7 +119,9 @@ type authorizer = func(ctx context.Context, authorization []string, call string)
 
 // newPort serves what probes and Prometheus ask for.
 func newPort(cfg *Config, log *slog.Logger, h health, reg *prometheus.Registry, may authorizer) (*rest.Port, error) {
-	port, err := rest.NewPort(rest.Config{Hosts: cfg.httpHosts(), Origins: cfg.CORSOrigins, Authorize: may}, log)
+	panics := prometheus.NewCounter(prometheus.CounterOpts{Name: "ddq_http_panics_total", Help: "HTTP requests that ended in a panic."})
+	reg.MustRegister(panics)
+	port, err := rest.NewPort(rest.Config{Hosts: cfg.httpHosts(), Origins: cfg.CORSOrigins, Authorize: may, Panicked: panics.Inc}, log)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/rest"
 )
 
 func TestGraphIsComplete(t *testing.T) {
@@ -112,6 +113,31 @@ func probe(t *testing.T, w http.ResponseWriter, h health, path string) {
 		t.Fatal(err)
 	}
 	port.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+}
+
+// TestHandlersThatPanicAreCounted, and who asked is answered.
+func TestHandlersThatPanicAreCounted(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	port, err := newPort(&Config{}, slog.New(slog.DiscardHandler), &fakeHealth{}, reg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := port.Route("/broken", rest.Rule{Public: true}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })); err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) string {
+		w := httptest.NewRecorder()
+		port.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+		return w.Body.String()
+	}
+	for _, want := range []string{"ddq_http_panics_total 0\n", "ddq_http_panics_total 1\n", "ddq_http_panics_total 2\n"} {
+		if text := get("/metrics"); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+		if text := get("/broken"); !strings.Contains(text, "INTERNAL") {
+			t.Errorf("answered: %q", text)
+		}
+	}
 }
 
 func TestHTTPPortServesWhatIsSaid(t *testing.T) {
