@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -350,6 +351,68 @@ func TestWatchInLines(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// oneConn is a listener that has a single connection, which keeps nothing of what is not read.
+type oneConn struct {
+	conn chan net.Conn
+}
+
+func (l oneConn) Accept() (net.Conn, error) {
+	c, ok := <-l.conn
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l oneConn) Close() error { return nil }
+
+func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestWatchThatNobodyReadsIsCutOff, and others see what happens meanwhile.
+func TestWatchThatNobodyReadsIsCutOff(t *testing.T) {
+	r := newRig(t, Config{})
+	r.watchedTopic()
+	l, closed := oneConn{make(chan net.Conn, 1)}, make(chan struct{})
+	port := &http.Server{Handler: r.port, ReadHeaderTimeout: time.Minute, ConnState: func(_ net.Conn, is http.ConnState) {
+		if is == http.StateClosed {
+			close(closed)
+		}
+	}}
+	served := make(chan error, 1)
+	go func() { served <- port.Serve(l) }()
+	defer func() {
+		close(l.conn)
+		if err := <-served; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	}()
+	slow, theirs := net.Pipe()
+	defer slow.Close()
+	l.conn <- theirs
+	_, err := io.WriteString(slow, "GET /v1/topics/t:watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	must(t, err)
+	text := bufio.NewReaderSize(slow, 16)
+	for row := ""; row != "data: {}\n"; { // it has begun
+		row, err = text.ReadString('\n')
+		must(t, err)
+	}
+	other := r.watch("")
+	for cut, n := false, 0; !cut; n++ {
+		r.do("POST", "/v1/topics/t/tasks", fmt.Sprintf(`{"id":"%d","delay":"3600s"}`, n)).want(202)
+		if id, _ := other.change(); id != fmt.Sprint(n) {
+			t.Fatalf("the other sees %s, want %d", id, n)
+		}
+		select {
+		case <-closed:
+			cut = true
+		default:
+		}
+	}
+	if n := r.port.api.(*api).watches.Load(); n != 1 {
+		t.Errorf("%d watches are counted, want that of the other", n)
 	}
 }
 

@@ -1,9 +1,11 @@
 package frame
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -163,6 +165,46 @@ func TestAStreamEndsWithThePage(t *testing.T) {
 		})
 	}
 }
+
+// TestAStreamThatNobodyReadsIsCutOff, and others see what is new meanwhile.
+func TestAStreamThatNobodyReadsIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watch(t)
+		slow, theirs := net.Pipe()
+		defer slow.Close()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Link("live", "of", "clock?"), nil)
+		cut := make(chan struct{})
+		go func() {
+			defer close(cut)
+			w.frame.ServeHTTP(piped{httptest.NewRecorder(), theirs}, r)
+		}()
+		if row, err := bufio.NewReader(slow).ReadString('\n'); err != nil || !strings.HasPrefix(row, "retry: ") { // it has begun
+			t.Error(row, err)
+		}
+		end := w.look("")
+		<-cut // though the request goes on
+		time.Sleep(3 * time.Second)
+		if got := strings.Count(end(), "event: part\ndata: 1 "); got < 8 {
+			t.Errorf("the other saw %d seconds of eight", got)
+		}
+		if w.frame.lives.viewers != 0 {
+			t.Errorf("%d are counted who look", w.frame.lives.viewers)
+		}
+	})
+}
+
+// piped is an answer on a connection that keeps nothing of what is not read.
+type piped struct {
+	*httptest.ResponseRecorder
+	conn net.Conn
+}
+
+func (p piped) Write(b []byte) (int, error) {
+	p.ResponseRecorder.WriteHeader(http.StatusOK)
+	return p.conn.Write(b)
+}
+
+func (p piped) SetWriteDeadline(at time.Time) error { return p.conn.SetWriteDeadline(at) }
 
 func TestNoStreamOfWhatIsNoPage(t *testing.T) {
 	w := watch(t)
