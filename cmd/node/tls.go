@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -25,7 +26,8 @@ type TLSConfig struct {
 	Min        string
 	ServerName string
 
-	certs *certs.Certs // set by check; nil without a certificate
+	certs *certs.Certs  // set by check; nil without a certificate
+	every time.Duration // how often the files are looked at; 0 is renewal
 }
 
 func (c *TLSConfig) flags(fs *pflag.FlagSet) {
@@ -89,13 +91,14 @@ func (c *TLSConfig) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithTransportCredentials(peer.TLS(func() *tls.Config { return c.certs.Client(c.ServerName) }))}
 }
 
-// renewal is how often the files are looked at.
+// renewal is how often the files are looked at, unless a test says otherwise.
 const renewal = 5 * time.Second
 
 // certFollower follows the files of the certificate while the node runs. It owns one
 // goroutine, gone after stop.
 type certFollower struct {
 	certs    *certs.Certs
+	every    time.Duration
 	log      *slog.Logger
 	failures prometheus.Counter
 	cancel   context.CancelFunc
@@ -107,7 +110,7 @@ func newCertFollower(cfg *Config, log *slog.Logger, reg *prometheus.Registry) *c
 	if !cfg.TLS.on() {
 		return nil
 	}
-	f := &certFollower{certs: cfg.TLS.certs, log: log, failures: prometheus.NewCounter(prometheus.CounterOpts{
+	f := &certFollower{certs: cfg.TLS.certs, every: cmp.Or(cfg.TLS.every, renewal), log: log, failures: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "ddq_tls_reload_failures_total", Help: "Reads of the certificate's files that failed; the last good ones are in use.",
 	})}
 	reg.MustRegister(f.failures, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -122,7 +125,7 @@ func (f *certFollower) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f.cancel = cancel
-	f.loop.Go(func() { f.certs.Follow(ctx, renewal, f.tell) })
+	f.loop.Go(func() { f.certs.Follow(ctx, f.every, f.tell) })
 }
 
 func (f *certFollower) tell(err error) {
