@@ -90,10 +90,10 @@ func (s *Server) Start(ctx context.Context, bin, store string, b *box.Box, flags
 	if s.HTTPAddr, err = b.Addr(); err != nil {
 		return err
 	}
-	cmd := exec.Command(bin, "server", "--store", store, "--data", s.data,
+	cmd := exec.Command(bin, "server", "--data", s.data,
 		"--grpc-addr", s.GRPCAddr, "--http-addr", s.HTTPAddr, "--log-level", "warn")
 	cmd.Args = append(cmd.Args, flags...)
-	cmd.Env, cmd.Dir = box.PlainEnv(), b.Dir
+	cmd.Env, cmd.Dir = append(box.PlainEnv(), "DDQ_STORE="+store), b.Dir // everybody sees arguments, and the URL may have a password
 	if s.Process, err = b.Start(cmp.Or(s.Name, "server"), cmd); err != nil {
 		return err
 	}
