@@ -54,6 +54,82 @@ func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 	}
 }
 
+// TestWhatPagesMaySend has each origin with each word of the browser on it. A page of another origin
+// changes nothing, with permission or without; what only reads is let through, for the browser shows
+// the page no answer without the headers that allow it.
+func TestWhatPagesMaySend(t *testing.T) {
+	asking, root := newAskingRig(t)
+	for who, rig := range map[string]struct {
+		*rig
+		as      []string
+		refused int // who is let through; 0: nobody is
+	}{
+		"all may":     {newRig(t, Config{}), nil, 0},
+		"with root":   {asking, []string{root}, 0},
+		"without one": {asking, nil, http.StatusUnauthorized},
+	} {
+		for _, c := range []struct {
+			origin, site string
+			let          bool
+		}{
+			{"", "", true}, // no browser
+			{"", "none", true},
+			{"", "same-origin", true},
+			{"", "same-site", false},
+			{"", "cross-site", false},
+			{rig.url, "", true},
+			{rig.url, "none", true},
+			{rig.url, "same-origin", true},
+			{rig.url, "same-site", false},
+			{rig.url, "cross-site", false},
+			{"https://evil.example", "", false},
+			{"https://evil.example", "none", true}, // the browser's word counts, and pages cannot say it
+			{"https://evil.example", "same-origin", true},
+			{"https://evil.example", "same-site", false},
+			{"https://evil.example", "cross-site", false},
+			{"null", "", false},
+			{"null", "same-site", false},
+			{"null", "cross-site", false},
+		} {
+			headers := slices.Clone(rig.as)
+			if c.origin != "" {
+				headers = append(headers, "Origin: "+c.origin)
+			}
+			if c.site != "" {
+				headers = append(headers, "Sec-Fetch-Site: "+c.site)
+			}
+			for _, tc := range []struct {
+				method, path, body, kind string
+				done                     int
+			}{
+				{"GET", "/v1/server", "", "", 200},
+				{"POST", "/v1/topics/t/tasks", "{}", "application/json", 202},
+				{"POST", "/v1/topics/t/tasks", "{}", "text/plain", 415}, // as forms can send it
+				{"DELETE", "/v1/topics/t/tasks/none", "", "", 404},
+			} {
+				want := tc.done
+				switch {
+				case tc.method != "GET" && !c.let:
+					want = http.StatusForbidden
+				case rig.refused != 0 && tc.done != http.StatusUnsupportedMediaType: // which is said before
+					want = rig.refused
+				}
+				sent := headers
+				if tc.kind != "" {
+					sent = append(slices.Clone(headers), "Content-Type: "+tc.kind)
+				}
+				got := rig.do(tc.method, tc.path, tc.body, sent...)
+				if got.status != want || got.header.Get("Access-Control-Allow-Origin") != "" { // no origin is set
+					t.Errorf("%s, %q: %s %s of %s: %d, want %d", who, headers[len(rig.as):], tc.method, tc.path, tc.kind, got.status, want)
+				}
+				if want == http.StatusForbidden {
+					got.problem(want, "CROSS_ORIGIN")
+				}
+			}
+		}
+	}
+}
+
 func TestOriginsAreExact(t *testing.T) {
 	for origin, good := range map[string]bool{
 		"https://a.example": true, "https://a.example:8443": true,
