@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
@@ -39,21 +38,19 @@ const describeFor = 2 * time.Second
 // describeAll asks members how they fare, all at once. Those that do not answer in
 // time are missing.
 func (s *Fleet) describeAll(ctx context.Context, members []fleet.Member) map[string]*fleet.PeerStatus {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
+	answers := fleet.AskAll(ctx, describeFor, members, func(ctx context.Context, m fleet.Member) *fleet.PeerStatus {
+		st, err := s.node.Describe(ctx, m, fleet.StatusQuery{})
+		if err != nil {
+			return nil
+		}
+		return &st
+	})
 	found := make(map[string]*fleet.PeerStatus, len(members))
-	for _, m := range members {
-		wg.Go(func() {
-			st, err := s.node.Describe(ctx, m, fleet.StatusQuery{})
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			found[m.Name] = &st
-		})
+	for i, st := range answers {
+		if st != nil {
+			found[members[i].Name] = st
+		}
 	}
-	wg.Wait()
 	return found
 }
 
@@ -97,8 +94,6 @@ func (s *Fleet) shardStatus(ctx context.Context, page []store.Shard) ([]ShardSta
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, describeFor)
-	defer cancel()
 	loads := make(map[store.Shard]*fleet.OwnedShard)
 	for _, node := range s.describeAll(ctx, s.node.Members()) {
 		for i := range node.Shards {
@@ -245,8 +240,6 @@ func errNoNode(name string) *problem.Error {
 // Nodes returns the members of the fleet and how they fare; a node that stands
 // alone is one.
 func (s *Fleet) Nodes(ctx context.Context) ([]NodeStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, describeFor)
-	defer cancel()
 	nodes := s.NodesWithoutLoad()
 	loads := s.describeAll(ctx, s.node.Members())
 	for i := range nodes {

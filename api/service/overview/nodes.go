@@ -2,7 +2,6 @@ package overview
 
 import (
 	"context"
-	"sync"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/store"
@@ -10,23 +9,16 @@ import (
 
 // ask asks all members how they fare, and what they did to tasks of topics, all at once.
 func (o *Overviews) ask(ctx context.Context, topics []store.Topic) []Node {
-	ctx, cancel := context.WithTimeout(ctx, answerFor)
-	defer cancel()
-	members, self := o.node.Members(), o.node.Config().Node
+	self := o.node.Config().Node
 	q := fleet.StatusQuery{DueSoon: true}
 	for i := range topics {
 		q.Pulses = append(q.Pulses, topics[i].Name)
 	}
-	nodes := make([]Node, len(members))
-	var wg sync.WaitGroup
-	for i, m := range members {
-		nodes[i] = Node{Member: m, Self: m.Name == self}
-		wg.Go(func() {
-			if load, err := o.node.Describe(ctx, m, q); err == nil {
-				nodes[i].Load = &load
-			}
-		})
-	}
-	wg.Wait()
-	return nodes
+	return fleet.AskAll(ctx, answerFor, o.node.Members(), func(ctx context.Context, m fleet.Member) Node {
+		n := Node{Member: m, Self: m.Name == self}
+		if load, err := o.node.Describe(ctx, m, q); err == nil {
+			n.Load = &load
+		}
+		return n
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
@@ -94,20 +93,12 @@ var errGone = errors.New("the node has left the fleet")
 
 // ask asks nodes for lines, all at once.
 func (t *Trail) ask(ctx context.Context, members []fleet.Member, from []position, q fleet.AuditQuery) []answer {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
-	defer cancel()
-	answers := make([]answer, len(from))
-	var wg sync.WaitGroup
-	for i, p := range from {
-		wg.Go(func() {
-			q := q
-			q.Until = p.at
-			found, err := t.askOne(ctx, members, p.node, q)
-			answers[i] = answer{position: p, AuditPage: found, err: err}
-		})
-	}
-	wg.Wait()
-	return answers
+	return fleet.AskAll(ctx, askFor, from, func(ctx context.Context, p position) answer {
+		q := q
+		q.Until = p.at
+		found, err := t.askOne(ctx, members, p.node, q)
+		return answer{position: p, AuditPage: found, err: err}
+	})
 }
 
 func (t *Trail) askOne(ctx context.Context, members []fleet.Member, node string, q fleet.AuditQuery) (fleet.AuditPage, error) {
@@ -204,16 +195,9 @@ type Chain struct {
 
 // Verify says of each node whether its log is as it was written, by node.
 func (t *Trail) Verify(ctx context.Context) []Chain {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
-	defer cancel()
-	members := t.members()
-	chains := make([]Chain, len(members))
-	var wg sync.WaitGroup
-	for i, m := range members {
-		wg.Go(func() { chains[i] = Chain{t.verifyOne(ctx, m), m.Name} })
-	}
-	wg.Wait()
-	return chains
+	return fleet.AskAll(ctx, askFor, t.members(), func(ctx context.Context, m fleet.Member) Chain {
+		return Chain{t.verifyOne(ctx, m), m.Name}
+	})
 }
 
 func (t *Trail) verifyOne(ctx context.Context, m fleet.Member) fleet.AuditChain {

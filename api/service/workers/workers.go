@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
@@ -72,23 +71,15 @@ type answer struct {
 
 // ask asks members for as many workers as are wanted, all at once.
 func (w *Workers) ask(ctx context.Context, members []fleet.Member, topic string, from position, most int) []answer {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
-	defer cancel()
-	answers := make([]answer, len(members))
-	var wg sync.WaitGroup
-	for i, m := range members {
+	return fleet.AskAll(ctx, askFor, members, func(ctx context.Context, m fleet.Member) answer {
 		q := fleet.WorkersQuery{Topic: topic, Scope: scope.Of(ctx), Most: most}
 		if m.Name == from.node {
 			q.After = from.WorkerKey
 		}
-		wg.Go(func() {
-			found, err := w.askOne(ctx, m, q)
-			found = slices.DeleteFunc(found, func(f fleet.Worker) bool { return !q.Means(f.Topic) }) // nodes of before know no namespaces
-			answers[i] = answer{m.Name, found, err}
-		})
-	}
-	wg.Wait()
-	return answers
+		found, err := w.askOne(ctx, m, q)
+		found = slices.DeleteFunc(found, func(f fleet.Worker) bool { return !q.Means(f.Topic) }) // nodes of before know no namespaces
+		return answer{m.Name, found, err}
+	})
 }
 
 func (w *Workers) askOne(ctx context.Context, m fleet.Member, q fleet.WorkersQuery) ([]fleet.Worker, error) {
