@@ -9,23 +9,6 @@ import (
 	"github.com/ddq-io/ddq/api/wire"
 )
 
-var auditOutcomes = [...]ddqv1.AuditOutcome{
-	fleet.AuditAsked:   ddqv1.AuditOutcome_AUDIT_OUTCOME_ASKED,
-	fleet.AuditDone:    ddqv1.AuditOutcome_AUDIT_OUTCOME_DONE,
-	fleet.AuditFailed:  ddqv1.AuditOutcome_AUDIT_OUTCOME_FAILED,
-	fleet.AuditRefused: ddqv1.AuditOutcome_AUDIT_OUTCOME_REFUSED,
-	fleet.AuditStarted: ddqv1.AuditOutcome_AUDIT_OUTCOME_STARTED,
-	fleet.AuditCut:     ddqv1.AuditOutcome_AUDIT_OUTCOME_CUT,
-}
-
-var auditStates = map[ddqv1.AuditChainState]fleet.AuditState{
-	ddqv1.AuditChainState_AUDIT_CHAIN_STATE_WHOLE:    fleet.AuditWhole,
-	ddqv1.AuditChainState_AUDIT_CHAIN_STATE_BROKEN:   fleet.AuditBroken,
-	ddqv1.AuditChainState_AUDIT_CHAIN_STATE_CHECKING: fleet.AuditChecking,
-	ddqv1.AuditChainState_AUDIT_CHAIN_STATE_NONE:     fleet.AuditNone,
-	ddqv1.AuditChainState_AUDIT_CHAIN_STATE_UNKNOWN:  fleet.AuditUnknown,
-}
-
 // Audit asks a node for lines of its audit log.
 func (p *Peers) Audit(ctx context.Context, to fleet.Member, q fleet.AuditQuery) (found fleet.AuditPage, err error) {
 	n, err := p.node(to)
@@ -44,12 +27,9 @@ func (p *Peers) Audit(ctx context.Context, to fleet.Member, q fleet.AuditQuery) 
 }
 
 func auditRequest(q *fleet.AuditQuery) *ddqv1.ListPeerAuditRequest {
-	filter := &ddqv1.ListAuditRecordsRequest{Caller: q.Caller, Method: q.Method, Resource: q.Resource, Outcome: wire.Enum(auditOutcomes[:], q.Outcome)}
-	if !q.From.IsZero() {
-		filter.FromUnixMs = q.From.UnixMilli()
-	}
-	if !q.Before.IsZero() {
-		filter.BeforeUnixMs = q.Before.UnixMilli()
+	filter := &ddqv1.ListAuditRecordsRequest{
+		Caller: q.Caller, Method: q.Method, Resource: q.Resource, Outcome: wire.AuditOutcome(q.Outcome),
+		FromUnixMs: wire.UnixMillis(q.From), BeforeUnixMs: wire.UnixMillis(q.Before),
 	}
 	return &ddqv1.ListPeerAuditRequest{Filter: filter, Before: q.Until, Most: int32(q.Most), Bytes: int32(q.Bytes)} //nolint:gosec // they are bounded
 }
@@ -64,10 +44,5 @@ func (p *Peers) VerifyAudit(ctx context.Context, to fleet.Member) (fleet.AuditCh
 	if err != nil {
 		return fleet.AuditChain{}, failureOf(to, err)
 	}
-	c := r.GetChain()
-	chain := fleet.AuditChain{State: auditStates[c.GetState()], Records: c.GetRecords(), Head: c.GetHead(), Fault: c.GetError()}
-	if c.GetCheckTime() != nil {
-		chain.Checked = c.GetCheckTime().AsTime()
-	}
-	return chain, nil
+	return wire.ReadAuditChain(r.GetChain()), nil
 }

@@ -124,7 +124,7 @@ func (a *admin) SetLogLevel(ctx context.Context, r *ddqv1.SetLogLevelRequest) (*
 		return nil, err
 	}
 	until, err := a.service.Fleet.SetLogLevel(ctx, r.Name, level)
-	return &ddqv1.SetLogLevelResponse{UntilUnixMs: unixMillis(until)}, err
+	return &ddqv1.SetLogLevelResponse{UntilUnixMs: wire.UnixMillis(until)}, err
 }
 
 func (a *admin) PlanRebalance(ctx context.Context, r *ddqv1.PlanRebalanceRequest) (*ddqv1.PlanRebalanceResponse, error) {

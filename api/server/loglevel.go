@@ -22,11 +22,3 @@ func logLevelOf(level ddqv1.LogLevel, topic string, forMs int64) (fleet.LogLevel
 	l.Level = &known
 	return l, nil
 }
-
-// unixMillis is 0 for the zero time.
-func unixMillis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}

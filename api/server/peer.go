@@ -169,7 +169,7 @@ func (p *peer) SetPeerLogLevel(ctx context.Context, r *ddqv1.SetPeerLogLevelRequ
 		return nil, err
 	}
 	until, err := p.service.Node().Peer().SetLogLevel(level)
-	return &ddqv1.SetPeerLogLevelResponse{UntilUnixMs: unixMillis(until)}, err
+	return &ddqv1.SetPeerLogLevelResponse{UntilUnixMs: wire.UnixMillis(until)}, err
 }
 
 func (p *peer) ReleasePeerShard(ctx context.Context, r *ddqv1.ReleasePeerShardRequest) (*ddqv1.ReleasePeerShardResponse, error) {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -35,9 +34,9 @@ func Logs(l *fleet.Logs) *ddqv1.NodeLogs {
 	if l == nil {
 		return nil
 	}
-	logs := &ddqv1.NodeLogs{Level: LogLevels[l.Level], UntilUnixMs: unixMillis(l.Until)}
+	logs := &ddqv1.NodeLogs{Level: LogLevels[l.Level], UntilUnixMs: UnixMillis(l.Until)}
 	for _, t := range l.Topics {
-		logs.Topics = append(logs.Topics, &ddqv1.TopicLogs{Topic: t.Topic, UntilUnixMs: unixMillis(t.Until)})
+		logs.Topics = append(logs.Topics, &ddqv1.TopicLogs{Topic: t.Topic, UntilUnixMs: UnixMillis(t.Until)})
 	}
 	return logs
 }
@@ -56,12 +55,4 @@ func ReadLogs(l *ddqv1.NodeLogs) *fleet.Logs {
 		logs.Topics = append(logs.Topics, fleet.TopicLogs{Topic: t.Topic, Until: store.Millis(t.UntilUnixMs).Time()})
 	}
 	return logs
-}
-
-// unixMillis is 0 for the zero time.
-func unixMillis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }

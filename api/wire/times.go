@@ -89,3 +89,11 @@ func Millis(t *timestamppb.Timestamp) store.Millis {
 	}
 	return store.Millis(t.AsTime().UnixMilli())
 }
+
+// UnixMillis is 0 for the zero time.
+func UnixMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

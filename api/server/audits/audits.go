@@ -53,7 +53,7 @@ func (s *Server) ListAuditRecords(ctx context.Context, r *ddqv1.ListAuditRecords
 func (s *Server) VerifyAudit(ctx context.Context, _ *ddqv1.VerifyAuditRequest) (*ddqv1.VerifyAuditResponse, error) {
 	out := new(ddqv1.VerifyAuditResponse)
 	for _, found := range s.trail.Verify(ctx) {
-		chain := chainWire(&found.AuditChain)
+		chain := wire.AuditChain(&found.AuditChain)
 		chain.Node = found.Node
 		out.Chains = append(out.Chains, chain)
 	}
@@ -95,5 +95,5 @@ func (p *Peer) VerifyPeerAudit(ctx context.Context, _ *ddqv1.VerifyPeerAuditRequ
 		return nil, err
 	}
 	chain := p.Log.Check(ctx)
-	return &ddqv1.VerifyPeerAuditResponse{Chain: chainWire(&chain)}, nil
+	return &ddqv1.VerifyPeerAuditResponse{Chain: wire.AuditChain(&chain)}, nil
 }

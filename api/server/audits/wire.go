@@ -13,23 +13,6 @@ import (
 	"github.com/ddq-io/ddq/api/wire"
 )
 
-var outcomes = [...]ddqv1.AuditOutcome{
-	fleet.AuditAsked:   ddqv1.AuditOutcome_AUDIT_OUTCOME_ASKED,
-	fleet.AuditDone:    ddqv1.AuditOutcome_AUDIT_OUTCOME_DONE,
-	fleet.AuditFailed:  ddqv1.AuditOutcome_AUDIT_OUTCOME_FAILED,
-	fleet.AuditRefused: ddqv1.AuditOutcome_AUDIT_OUTCOME_REFUSED,
-	fleet.AuditStarted: ddqv1.AuditOutcome_AUDIT_OUTCOME_STARTED,
-	fleet.AuditCut:     ddqv1.AuditOutcome_AUDIT_OUTCOME_CUT,
-}
-
-var states = [...]ddqv1.AuditChainState{
-	fleet.AuditWhole:    ddqv1.AuditChainState_AUDIT_CHAIN_STATE_WHOLE,
-	fleet.AuditBroken:   ddqv1.AuditChainState_AUDIT_CHAIN_STATE_BROKEN,
-	fleet.AuditChecking: ddqv1.AuditChainState_AUDIT_CHAIN_STATE_CHECKING,
-	fleet.AuditNone:     ddqv1.AuditChainState_AUDIT_CHAIN_STATE_NONE,
-	fleet.AuditUnknown:  ddqv1.AuditChainState_AUDIT_CHAIN_STATE_UNKNOWN,
-}
-
 // maxText bounds the texts of a filter.
 const maxText = 1024
 
@@ -40,7 +23,7 @@ func filterOf(r *ddqv1.ListAuditRecordsRequest) (f fleet.AuditFilter, err error)
 		}
 	}
 	f = fleet.AuditFilter{Caller: r.GetCaller(), Method: r.GetMethod(), Resource: r.GetResource()}
-	outcome, e := wire.ReadEnum[fleet.AuditOutcome](outcomes[:], r.GetOutcome(), "outcome")
+	outcome, e := wire.ReadAuditOutcome(r.GetOutcome(), "outcome")
 	if e != nil {
 		return f, e
 	}
@@ -76,17 +59,9 @@ func recordWire(l *trail.Line) *ddqv1.AuditRecord {
 		out.Altered = true
 		return out
 	}
-	out.Seq, out.Outcome, out.Code = r.Seq, wire.Enum(outcomes[:], outcome), wire.Text(r.Code)
+	out.Seq, out.Outcome, out.Code = r.Seq, wire.AuditOutcome(outcome), wire.Text(r.Code)
 	out.Caller, out.TokenId, out.Address = wire.Text(r.Caller), wire.Text(r.Token), wire.Text(r.Address)
 	out.Namespace, out.Method, out.Topic, out.Name = wire.Text(r.Namespace), wire.Text(r.Method), wire.Text(r.Topic), wire.Text(r.Name)
 	out.RequestId, out.Call, out.Count, out.Request = wire.Text(r.RequestID), r.Call, r.Count, wire.Text(string(r.Request))
-	return out
-}
-
-func chainWire(c *fleet.AuditChain) *ddqv1.AuditChain {
-	out := &ddqv1.AuditChain{State: wire.Enum(states[:], c.State), Records: c.Records, Head: c.Head, Error: wire.Text(c.Fault)}
-	if !c.Checked.IsZero() {
-		out.CheckTime = timestamppb.New(c.Checked)
-	}
 	return out
 }
