@@ -34,32 +34,24 @@ type logPage struct {
 	until *timestamppb.Timestamp
 }
 
-func (s *section) newLogPage(ctx context.Context, form url.Values) (*logPage, error) {
+func newLogPage(ctx context.Context, form url.Values) (*logPage, error) {
 	if !frame.Who(ctx).Fleet() {
 		return nil, status.Error(codes.PermissionDenied, "what nodes log is changed by who may administer the fleet")
 	}
-	p := &logPage{form: form, wrong: frame.Mistakes{}}
-	return p, s.look(ctx, p)
-}
-
-// look finds what nodes log.
-func (s *section) look(ctx context.Context, p *logPage) error {
-	list, err := s.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{})
-	p.nodes = list.GetNodes()
-	return err
+	return &logPage{form: form, wrong: frame.Mistakes{}}, nil
 }
 
 func (s *section) logLevel(ctx context.Context, query url.Values) (frame.View, error) {
-	p, err := s.newLogPage(ctx, query)
+	p, err := newLogPage(ctx, query)
 	if err != nil {
 		return frame.View{}, err
 	}
-	return p.view(http.StatusOK), nil
+	return s.logView(ctx, p, http.StatusOK)
 }
 
 // setLogLevel is answered with until when a node logs as it was asked to.
 func (s *section) setLogLevel(ctx context.Context, form url.Values) (frame.View, error) {
-	p, err := s.newLogPage(ctx, form)
+	p, err := newLogPage(ctx, form)
 	if err != nil {
 		return frame.View{}, err
 	}
@@ -69,23 +61,20 @@ func (s *section) setLogLevel(ctx context.Context, form url.Values) (frame.View,
 		p.wrong.Add("node", "This is about a node.")
 	}
 	if len(p.wrong) > 0 {
-		return p.view(p.wrong.Code()), nil
+		return s.logView(ctx, p, p.wrong.Code())
 	}
 	set, err := s.admin.SetLogLevel(ctx, r)
 	if status.Code(err) == codes.NotFound || status.Code(err) == codes.InvalidArgument {
 		if !p.wrong.Take(err, logFields) {
 			p.wrong.Add("node", status.Convert(err).Message())
 		}
-		return p.view(p.wrong.Code()), nil
+		return s.logView(ctx, p, p.wrong.Code())
 	}
 	if err != nil {
 		return frame.View{}, err
 	}
 	p.say(r, set.GetUntilUnixMs())
-	if err := s.look(ctx, p); err != nil {
-		return frame.View{}, err
-	}
-	return p.view(http.StatusOK), nil
+	return s.logView(ctx, p, http.StatusOK)
 }
 
 // length is for how long it lasts, in milliseconds; 0: as the server does without.
@@ -114,8 +103,14 @@ func (p *logPage) say(r *ddqv1.SetLogLevelRequest, until int64) {
 	p.until = timestamppb.New(time.UnixMilli(until))
 }
 
-func (p *logPage) view(code int) frame.View {
-	return frame.View{Title: "What nodes log", Page: "settings", Code: code, Body: p.body()}
+// logView shows the page with what nodes log by now.
+func (s *section) logView(ctx context.Context, p *logPage, code int) (frame.View, error) {
+	list, err := s.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{})
+	if err != nil {
+		return frame.View{}, err
+	}
+	p.nodes = list.GetNodes()
+	return frame.View{Title: "What nodes log", Page: "settings", Code: code, Body: p.body()}, nil
 }
 
 func (p *logPage) body() g.Node {
