@@ -36,7 +36,7 @@ type deadFlags struct {
 
 func (d *deadFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.topic, "topic", "", "topic of the dead letters (required)")
-	fs.StringVar(&d.reason, "reason", "", "only those dead because: "+deadReasons())
+	fs.StringVar(&d.reason, "reason", "", "only those dead because: "+session.Words(allDeadReasons))
 	fs.StringVar(&d.contains, "error-contains", "", "only those whose last error contains this")
 	fs.Var(&d.after, "after", "only those dead since: RFC 3339, or 1h for an hour ago")
 	fs.Var(&d.before, "before", "only those dead before: RFC 3339, or 1h for an hour ago")
@@ -49,14 +49,6 @@ var allDeadReasons = []client.DeadReason{
 }
 
 // deadReasons are the words of --reason.
-func deadReasons() string {
-	names := make([]string, len(allDeadReasons))
-	for i, r := range allDeadReasons {
-		names[i] = r.String()
-	}
-	return strings.Join(names, ", ")
-}
-
 // filter is the zero filter when nothing narrows down.
 func (d *deadFlags) filter(now time.Time) (f client.DeadLetterFilter, err error) {
 	if d.topic == "" {
@@ -72,7 +64,7 @@ func (d *deadFlags) filter(now time.Time) (f client.DeadLetterFilter, err error)
 			return f, nil
 		}
 	}
-	return f, session.Usagef("--reason is one of %s, not %q", deadReasons(), d.reason)
+	return f, session.Usagef("--reason is one of %s, not %q", session.Words(allDeadReasons), d.reason)
 }
 
 func (c deadLetterCommands) list() *cobra.Command {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -89,7 +88,7 @@ func (f *filterFlags) filter(now time.Time) (out client.Filter, err error) {
 		IDPrefix: f.idPrefix, Attributes: f.attributes, AttributePrefixes: f.prefixes,
 	}
 	for _, name := range f.states {
-		state, err := parseState(name)
+		state, err := session.OneOf("state", name, listable)
 		if err != nil {
 			return out, err
 		}
@@ -260,13 +259,4 @@ func (c taskCommands) due() *cobra.Command {
 	node.DurationVar(cmd.Flags(), &width, "bucket", time.Minute, "how wide a bucket is")
 	cmd.Flags().IntVar(&buckets, "buckets", 10, "how many; at most 1,000")
 	return cmd
-}
-
-// states names those that tasks can be listed by.
-func states() string {
-	names := make([]string, len(listable))
-	for i, s := range listable {
-		names[i] = s.String()
-	}
-	return strings.Join(names, ", ")
 }

@@ -98,15 +98,6 @@ var listable = []client.State{
 	client.StateDone, client.StateDead, client.StateExpired,
 }
 
-func parseState(name string) (client.State, error) {
-	for _, s := range listable {
-		if s.String() == name {
-			return s, nil
-		}
-	}
-	return client.StateUnknown, session.Usagef("--state is one of %s, not %q", states(), name)
-}
-
 func (c taskCommands) list() *cobra.Command {
 	var f filterFlags
 	var limit int

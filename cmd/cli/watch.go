@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,7 @@ import (
 )
 
 // changeKinds are those that --kind names.
-var changeKinds = [...]client.ChangeKind{
+var changeKinds = []client.ChangeKind{
 	client.ChangeEnqueued, client.ChangeUpdated, client.ChangeHeld, client.ChangeReleased, client.ChangeRetrying,
 	client.ChangeDone, client.ChangeDead, client.ChangeDeleted, client.ChangeRequeued, client.ChangeCancelRequested,
 }
@@ -49,20 +48,12 @@ keeps; in JSON every line has the cursor behind it, and the last one is on stder
 	fs := cmd.Flags()
 	fs.StringVar(&f.topic, "topic", "", "topic of the tasks (required)")
 	fs.StringSliceVar(&f.ids, "id", nil, "only these tasks, at most 100")
-	fs.StringSliceVar(&f.kinds, "kind", nil, "only what is "+kindNames())
+	fs.StringSliceVar(&f.kinds, "kind", nil, "only what is "+session.Words(changeKinds))
 	fs.StringToStringVar(&f.attributes, "attr", nil, "only tasks with this attribute, which the topic has to index: --attr tenant=acme")
 	fs.StringVar(&f.from, "from", "now", "where to begin without a cursor: now, or oldest for all that is kept")
 	fs.StringVar(&f.cursor, "cursor", "", "go on behind this one")
 	fs.IntVar(&f.limit, "limit", 0, "end after so many changes; 0 is never")
 	return cmd
-}
-
-func kindNames() string {
-	names := make([]string, len(changeKinds))
-	for i, kind := range changeKinds {
-		names[i] = kind.String()
-	}
-	return strings.Join(names, ", ")
 }
 
 func (f *watchFlags) options() (o client.WatchOptions, err error) {
@@ -83,22 +74,13 @@ func (f *watchFlags) options() (o client.WatchOptions, err error) {
 		}
 	}
 	for _, name := range f.kinds {
-		kind, ok := parseKind(name)
-		if !ok {
-			return o, session.Usagef("--kind is one of %s, not %q", kindNames(), name)
+		kind, err := session.OneOf("kind", name, changeKinds)
+		if err != nil {
+			return o, err
 		}
 		o.Kinds = append(o.Kinds, kind)
 	}
 	return o, nil
-}
-
-func parseKind(name string) (client.ChangeKind, bool) {
-	for _, kind := range changeKinds {
-		if kind.String() == name {
-			return kind, true
-		}
-	}
-	return 0, false
 }
 
 // changeView is a change as it is printed.

@@ -221,17 +221,12 @@ func Started(c *session.Session, o *operations.Operation) error {
 func (c commands) end(ctx context.Context, s *client.Client, topic, id string) (o operations.Operation, err error) {
 	bar := c.Progress(-1, "tasks")
 	defer bar.Finish()
-	every := time.NewTicker(lookEvery)
-	defer every.Stop()
-	for {
+	err = session.Until(ctx, lookEvery, func() (bool, error) {
 		if o, err = s.Operation(ctx, topic, id); err != nil || o.State.Ended() {
-			return o, err
+			return true, err
 		}
 		bar.Set(int(o.Changed + o.Skipped))
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			return o, ctx.Err()
-		}
-	}
+		return false, nil
+	})
+	return o, err
 }

@@ -38,30 +38,18 @@ func (f *auditFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Caller, "caller", "", "only what this caller did: kind and name such as token:mailer, the name alone, or the id of a token")
 	fs.StringVar(&f.Method, "method", "", "only calls of this method, such as DeleteTopic")
 	fs.StringVar(&f.Resource, "resource", "", "only calls about this topic, name or id, or with this text as a value of the request")
-	fs.StringVar(&f.outcome, "outcome", "", "only records that say this: "+outcomeWords())
+	fs.StringVar(&f.outcome, "outcome", "", "only records that say this: "+session.Words(audits.Outcomes()))
 	fs.Var(&f.after, "after", "only since then: RFC 3339, or 1h for an hour ago")
 	fs.Var(&f.before, "before", "only before then")
 }
 
-func outcomeWords() string {
-	var words []string
-	for _, o := range audits.Outcomes() {
-		words = append(words, o.String())
-	}
-	return strings.Join(words, ", ")
-}
-
 func (f *auditFlags) filter(now time.Time) (audits.Filter, error) {
 	f.From, f.Before = f.after.Time(now), f.before.Time(now)
-	if f.outcome == "" {
-		return f.Filter, nil
+	var err error
+	if f.outcome != "" {
+		f.Outcome, err = session.OneOf("outcome", f.outcome, audits.Outcomes())
 	}
-	i := slices.IndexFunc(audits.Outcomes(), func(o audits.Outcome) bool { return o.String() == f.outcome })
-	if i < 0 {
-		return f.Filter, session.Usagef("--outcome is one of %s, not %q", outcomeWords(), f.outcome)
-	}
-	f.Outcome = audits.Outcomes()[i]
-	return f.Filter, nil
+	return f.Filter, err
 }
 
 // recordView is a record as JSON output has it.
@@ -245,18 +233,10 @@ func (c auditCommands) verifyNodes(cmd *cobra.Command) error {
 const lookEvery = time.Second
 
 // checked asks the nodes about their logs until none checks.
-func checked(ctx context.Context, s *client.Client) ([]audits.Chain, error) {
-	every := time.NewTicker(lookEvery)
-	defer every.Stop()
-	for {
-		chains, err := s.VerifyAudit(ctx)
-		if err != nil || !slices.ContainsFunc(chains, func(c audits.Chain) bool { return c.State == audits.Checking }) {
-			return chains, err
-		}
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+func checked(ctx context.Context, s *client.Client) (chains []audits.Chain, err error) {
+	err = session.Until(ctx, lookEvery, func() (bool, error) {
+		chains, err = s.VerifyAudit(ctx)
+		return !slices.ContainsFunc(chains, func(c audits.Chain) bool { return c.State == audits.Checking }), err
+	})
+	return chains, err
 }
