@@ -31,20 +31,11 @@ type fleetRun struct {
 	clients []*client.Client // of each node, and the last one of all
 
 	mu       sync.Mutex
-	given    map[try]bool    // what was delivered; guarded by mu
-	attempts [fleetTasks]int // the highest delivered; guarded by mu
-	seen     int             // tasks delivered; guarded by mu
-	early    int             // guarded by mu
-	doubles  int             // delivered again under the same attempt; guarded by mu
-	repeats  int             // delivered again under a higher one; guarded by mu
-	due      time.Time       // of the first task
-	late     []delivered     // first deliveries; guarded by mu
-	all      chan struct{}   // closed when every task was delivered
+	attempts               // guarded by mu
+	due      time.Time     // of the first task
+	late     []delivered   // first deliveries; guarded by mu
+	all      chan struct{} // closed when every task was delivered
 }
-
-// try is one attempt of a task, which is delivered once. One that was overtaken on its way, in
-// this process as well, may come after the next.
-type try struct{ task, attempt int }
 
 // delivered is how a task came for the first time.
 type delivered struct {
@@ -54,7 +45,7 @@ type delivered struct {
 
 func startFleet(t *testing.T, store string, settings ...string) *fleetRun {
 	s := startServers(t, store, 3, settings...)
-	f := &fleetRun{T: t, nodes: s.nodes, given: map[try]bool{}, all: make(chan struct{})}
+	f := &fleetRun{T: t, nodes: s.nodes, attempts: newAttempts(fleetTasks), all: make(chan struct{})}
 	for _, p := range f.nodes {
 		c, err := client.Dial(p.addr, client.Config{Timeout: time.Minute, MaxElapsed: time.Minute})
 		if err != nil {
@@ -80,28 +71,15 @@ func (f *fleetRun) awaitNodes(want int) {
 }
 
 func (f *fleetRun) deliver(task worker.Task, now time.Time) {
-	var i int
-	if _, err := fmt.Sscan(task.ID, &i); err != nil {
-		panic(err)
-	}
+	i := numberOf(&task)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	this := try{i, task.Attempt}
-	switch last := f.attempts[i]; {
-	case f.given[this]:
-		f.doubles++
-	case last == 0:
-		f.late = append(f.late, delivered{i, task.Attempt, now.Sub(f.due.Add(time.Duration(i) * fleetEvery))})
-		if f.seen++; f.seen == fleetTasks {
-			close(f.all)
-		}
-	case task.Attempt > last:
-		f.repeats++
+	if !f.attempts.deliver(i, &task, now, true) {
+		return
 	}
-	f.given[this] = true
-	f.attempts[i] = max(f.attempts[i], task.Attempt)
-	if now.Before(task.Due) {
-		f.early++
+	f.late = append(f.late, delivered{i, task.Attempt, now.Sub(f.due.Add(time.Duration(i) * fleetEvery))})
+	if f.tasks == fleetTasks {
+		close(f.all)
 	}
 }
 
@@ -143,16 +121,16 @@ func (f *fleetRun) play(workers []int, fault func()) {
 	case <-time.After(time.Minute):
 		status, err := f.clients[0].DescribeTopic(ctx, topic)
 		f.mu.Lock()
-		f.Fatalf("after a minute %d of %d tasks were delivered: %+v, %v", f.seen, fleetTasks, status.Depth, err)
+		f.Fatalf("after a minute %d of %d tasks were delivered: %+v, %v", f.tasks, fleetTasks, status.Depth, err)
 	}
 	stop()
 	parties.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.early+f.doubles > 0 {
-		f.Errorf("early %d, delivered again under the same attempt %d; want none", f.early, f.doubles)
+	if f.early+len(f.doubles) > 0 {
+		f.Errorf("early %d, delivered again under the same attempt %v; want none", f.early, f.doubles)
 	}
-	f.Logf("%d tasks, %d delivered again under a higher attempt: %s", f.seen, f.repeats,
+	f.Logf("%d tasks, %d delivered again under a higher attempt: %s", f.tasks, f.repeats,
 		f.lateness(func(delivered) bool { return true }))
 }
 

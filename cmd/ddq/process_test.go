@@ -212,15 +212,10 @@ const (
 
 // ledger holds what was acknowledged against what was delivered.
 type ledger struct {
-	mu        sync.Mutex
-	acked     [ledgerTasks]bool // guarded by mu, as all that follows
-	given     map[try]bool      // what was delivered after its producer had the answer
-	attempts  [ledgerTasks]int  // the highest that was delivered
-	delivered int               // tasks, once or more
-	early     int               // deliveries before the due time
-	repeats   int               // deliveries with a higher attempt than before: legal
-	doubles   []try             // deliveries with an attempt that was given before
-	held      int               // handlers that wait for the kill
+	mu    sync.Mutex
+	acked [ledgerTasks]bool // guarded by mu, as all that follows
+	attempts
+	held int // handlers that wait for the kill
 
 	all  chan struct{} // closed when every task was delivered
 	many chan struct{} // closed when ledgerHeld handlers wait
@@ -239,7 +234,7 @@ func killedServer(t *testing.T, args ...string) {
 	if _, err := conn.CreateTopic(t.Context(), ledgerTopic, policy); err != nil {
 		t.Fatal(err)
 	}
-	l := &ledger{given: map[try]bool{}, all: make(chan struct{}), many: make(chan struct{}), dead: make(chan struct{})}
+	l := &ledger{attempts: newAttempts(ledgerTasks), all: make(chan struct{}), many: make(chan struct{}), dead: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	var parties sync.WaitGroup
 	parties.Go(func() {
@@ -306,30 +301,11 @@ func (l *ledger) work(ctx context.Context, conn *client.Client) error {
 
 // deliver notes a delivery and reports whether its handler is to wait for the kill.
 func (l *ledger) deliver(task worker.Task, now time.Time) (wait bool) {
-	var i int
-	if _, err := fmt.Sscan(task.ID, &i); err != nil {
-		panic(err)
-	}
+	i := numberOf(&task)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	this := try{i, task.Attempt}
-	switch last := l.attempts[i]; {
-	case l.given[this]:
-		l.doubles = append(l.doubles, this)
-	case last == 0:
-		l.delivered++
-	case task.Attempt > last:
-		l.repeats++
-	}
-	// A producer whose answer died with the server repeats, and what is done by then is a task once more.
-	if l.acked[i] {
-		l.given[this] = true
-	}
-	l.attempts[i] = max(l.attempts[i], task.Attempt)
-	if now.Before(task.Due) {
-		l.early++
-	}
-	if l.delivered == ledgerTasks {
+	l.attempts.deliver(i, &task, now, l.acked[i])
+	if l.tasks == ledgerTasks {
 		closeOnce(l.all)
 	}
 	if l.held == ledgerHeld {
@@ -354,7 +330,7 @@ func (l *ledger) check(t *testing.T) {
 	defer l.mu.Unlock()
 	lost := 0
 	for i, acked := range l.acked {
-		if acked && l.attempts[i] == 0 {
+		if acked && l.highest[i] == 0 {
 			lost++
 		}
 	}
@@ -364,7 +340,7 @@ func (l *ledger) check(t *testing.T) {
 	if l.repeats == 0 {
 		t.Error("no task was delivered again: the worker that died held none")
 	}
-	t.Logf("%d tasks, %d delivered again under a higher attempt", l.delivered, l.repeats)
+	t.Logf("%d tasks, %d delivered again under a higher attempt", l.tasks, l.repeats)
 }
 
 // await fails the test when something does not happen for a long time.
@@ -377,7 +353,7 @@ func (l *ledger) await(t *testing.T, conn *client.Client, what string, happened 
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		t.Fatalf("waited a minute for %s: delivered %d, repeats %d, held %d, topic %+v, %v",
-			what, l.delivered, l.repeats, l.held, status.Depth, err)
+			what, l.tasks, l.repeats, l.held, status.Depth, err)
 	}
 }
 

@@ -81,17 +81,11 @@ func newKnowing(t *testing.T) *knowing {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.Stop() })
-	ca, err := os.ReadFile(dir + "/ca.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	root, err := os.ReadFile(dir + "/root")
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	return &knowing{t, n, dir, roots, strings.TrimSpace(string(root)), from}
+	return &knowing{t, n, dir, rootsOf(t, dir), strings.TrimSpace(string(root)), from}
 }
 
 // as is a client with a token, a certificate, or nothing.
@@ -291,12 +285,7 @@ func TestServersTellWhatIsLessSafe(t *testing.T) {
 		}
 		config := client.Config{MaxElapsed: -1}
 		if n.cfg.TLS.on() {
-			ca, err := os.ReadFile(dir + "/ca.crt")
-			if err != nil {
-				t.Fatal(err)
-			}
-			config.TLS = &tls.Config{RootCAs: x509.NewCertPool()}
-			config.TLS.RootCAs.AppendCertsFromPEM(ca)
+			config.TLS = &tls.Config{RootCAs: rootsOf(t, dir)}
 		}
 		if n.cfg.Auth.on() {
 			root, err := os.ReadFile(dir + "/root")

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -60,9 +59,7 @@ func TestBothPortsSpeakTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Stop()
-	pem, _ := os.ReadFile(dir + "/ca.crt")
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
+	pool := rootsOf(t, dir)
 
 	for what, tc := range map[string]struct {
 		tls *tls.Config
@@ -98,9 +95,7 @@ func TestBothPortsSpeakTLS(t *testing.T) {
 func TestOldTLSIsRefused(t *testing.T) {
 	dir := makeCerts(t)
 	secure := []string{"--tls-cert", dir + "/node.crt", "--tls-key", dir + "/node.key"}
-	pem, _ := os.ReadFile(dir + "/ca.crt")
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
+	pool := rootsOf(t, dir)
 	cbc := []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256,
 	}
@@ -184,9 +179,7 @@ func TestPortsThatOthersReachAskWhoCalls(t *testing.T) {
 	text, _ := os.ReadFile(root)
 	token := strings.TrimSpace(string(text))
 
-	pem, _ := os.ReadFile(dir + "/ca.crt")
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
+	pool := rootsOf(t, dir)
 	local := func(addr string) string { return "127.0.0.1" + addr[strings.LastIndexByte(addr, ':'):] }
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer web.CloseIdleConnections()
