@@ -10,22 +10,25 @@ import (
 	"github.com/ddq-io/ddq/store/storetest"
 )
 
+// patience is how long a server or a replica may be silent in cases that are not about that. They write tens
+// of megabytes at once, which takes a busy machine seconds.
+const patience = time.Minute
+
 func TestConformanceInACluster(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3, 1)
-	storetest.Run(t, func(t *testing.T) store.Store {
+	cluster.Patience(t, patience)
+	flushed := func(t *testing.T) store.Store {
 		cluster.Flush(t)
-		return open(t, cluster.URL())
-	})
-	storetest.RunCells(t, func(t *testing.T) store.Store {
-		cluster.Flush(t)
-		return open(t, cluster.URL())
-	})
+		return openWith(t, redisstore.Config{URL: cluster.URL(), Timeout: 2 * patience})
+	}
+	storetest.Run(t, flushed)
+	storetest.RunCells(t, flushed)
 }
 
 func TestConformanceBehindSentinels(t *testing.T) {
 	set := redistest.StartSentinel(t)
-	// Cases write tens of megabytes at once, which a busy machine gives no replica within a second.
-	patient := redisstore.Config{URL: set.URL(), WaitReplicas: 1, WaitTimeout: 30 * time.Second, Timeout: 40 * time.Second}
+	set.Patience(t, patience)
+	patient := redisstore.Config{URL: set.URL(), WaitReplicas: 1, WaitTimeout: patience, Timeout: 2 * patience}
 	replicated := func(t *testing.T) store.Store {
 		set.Primary(t).Do(t, "FLUSHALL")
 		return openWith(t, patient)
