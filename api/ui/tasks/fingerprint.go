@@ -12,6 +12,9 @@ const sign = "#"
 // shortestID is from how many characters on the id of a task is looked for in its error.
 const shortestID = 3
 
+// mostCompared is how many bytes of an error count. Servers keep 1,024 of one.
+const mostCompared = 4 << 10
+
 // differing are the parts of errors that differ, in the order in which they are replaced.
 var differing = []struct {
 	part *regexp.Regexp
@@ -29,7 +32,7 @@ func digits(s string) bool { return strings.ContainsAny(s, "0123456789") }
 // fingerprint is an error without what differs from one task to the next: its id, numbers, times, and what looks
 // like an id. Errors of one cause have the same.
 func fingerprint(err, id string) string {
-	text := strings.ToValidUTF8(err, "\uFFFD")
+	text := strings.ToValidUTF8(err[:min(len(err), mostCompared)], "\uFFFD")
 	if utf8.RuneCountInString(id) >= shortestID {
 		text = strings.ReplaceAll(text, id, sign)
 	}

@@ -31,6 +31,14 @@ func TestFingerprints(t *testing.T) {
 	})
 }
 
+// A server of another kind may keep errors of any length: the patterns are not held against all of them.
+func TestFingerprintsHaveABound(t *testing.T) {
+	long := strings.Repeat("ä timeout ", 100_000)
+	if got := fingerprint(long, "task"); len(got) > mostCompared+len("\uFFFD") || !strings.HasPrefix(long, strings.TrimSuffix(got, "\uFFFD")) {
+		t.Errorf("a fingerprint of %d bytes of %d", len(got), len(long))
+	}
+}
+
 // What errors of a fingerprint have in common is in each of them.
 func FuzzFingerprints(f *testing.F) {
 	for _, text := range []string{"", "a", "timeout after 30s", "\xff1\x00", strings.Repeat("ä1", 500), "#1#2"} {
