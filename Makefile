@@ -15,8 +15,8 @@ JOBS    ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 BUBBLES  = $(shell $(GO) list -f '{{range .TestImports}}{{$$.ImportPath}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$$.ImportPath}} {{.}}{{"\n"}}{{end}}' $(PKGS) | awk '$$2 == "testing/synctest" && !seen[$$1]++ { print $$1 }')
 OTHERS   = $(filter-out $(BUBBLES),$(shell $(GO) list $(PKGS)))
 # A program with the race detector sleeps for a second at its end, to hear of goroutines that are
-# left. The tests fail by goroutines that are left.
-RACE    := GORACE=atexit_sleep_ms=0
+# left. The tests fail by goroutines that are left. The detector is in C.
+RACE     = CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race
 # How tests are compiled: the compiler with more garbage, the tests with what is usual; vet is
 # lint's, which asks more of the same code.
 COMPILE := -vet=off -toolexec "env GOGC=400"
@@ -30,10 +30,12 @@ FAULTS  ?=
 WORKLOADS ?= throughput lateness herd restart
 
 # What make builds and tests is without what ddq does not use of gRPC (debug pages) and Pebble
-# (zstd in C), so that everything is compiled once. What it builds is stripped: LDFLAGS= keeps
-# what debuggers need. GOGC is the compiler's. ddq itself is compiled by a profile of what it
-# does under load.
-export GOFLAGS := $(GOFLAGS) -tags=grpcnotrace,pebblegozstd
+# (zstd in C), and as releases are: without C, and without the paths of this machine. So
+# everything is compiled once, and once more for the race detector. What it builds is stripped:
+# LDFLAGS= keeps what debuggers need. GOGC is the compiler's. ddq itself is compiled by a profile
+# of what it does under load.
+export CGO_ENABLED ?= 0
+export GOFLAGS := $(GOFLAGS) -trimpath -tags=grpcnotrace,pebblegozstd
 LDFLAGS ?= -s -w
 BUILD   := GOGC=400 $(GO) build -ldflags "$(LDFLAGS)"
 PROFILE := -pgo=cmd/ddq/ddq.pgo
@@ -66,11 +68,11 @@ test: deps ## every test of every module, with the race detector; PKGS=./timer/.
 	$(MAKE) --no-print-directory -j 3 test-modules test-bubbles test-others
 
 test-bubbles:
-	$(if $(BUBBLES),$(RACE) $(GO) test -race $(COMPILE) -timeout 20m -cpu 1 -p $(JOBS) $(BUBBLES))
+	$(if $(BUBBLES),$(RACE) $(COMPILE) -timeout 20m -cpu 1 -p $(JOBS) $(BUBBLES))
 
 test-others:
 	$(GO) build -o $(TESTBIN) ./cmd/ddq
-	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(GO) test -race $(COMPILE) -timeout 20m -p $(shell expr $(JOBS) + 1) $(OTHERS))
+	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(COMPILE) -timeout 20m -p $(shell expr $(JOBS) + 1) $(OTHERS))
 
 # The modules of their own: what they do is to wait for servers.
 test-modules:
@@ -80,11 +82,11 @@ test-modules:
 	cd api/outbox && $(GO) vet ./... && $(GO) test ./...
 
 race: deps ## the tests COUNT (3) times over, in random order
-	$(if $(BUBBLES),$(GO) test -race -cpu 1 -count=$(COUNT) -shuffle=on $(BUBBLES))
-	$(if $(OTHERS),$(GO) test -race -count=$(COUNT) -shuffle=on $(OTHERS))
+	$(if $(BUBBLES),$(RACE) -cpu 1 -count=$(COUNT) -shuffle=on $(BUBBLES))
+	$(if $(OTHERS),$(RACE) -count=$(COUNT) -shuffle=on $(OTHERS))
 
 e2e: deps ## only the tests of the whole program
-	$(GO) test -race -count=1 ./cmd/...
+	$(RACE) -count=1 ./cmd/...
 
 faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which); FAULTS=herd,drain plays these
 	tools/deps.sh tests faults
@@ -117,15 +119,15 @@ long: deps ## longer doses of tests that play seeds, rounds or hours, with the r
 	$(MAKE) --no-print-directory -j 2 long-bubbles long-others
 
 long-bubbles:
-	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -timeout 30m -run '^TestSimulation$$' ./actors -sim.first 5 -sim.seeds 16
-	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -run '^TestUseMeetsTheClosing$$' ./actors -closing.rounds 20
-	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -run '^Test(Schedules|Workflows)GoAsTheirModels$$' ./actors -schedules.hours 3 -workflows 1000
-	$(GO) test -race $(COMPILE) -cpu 1 -count=1 -run '^TestDayOfTasksIsNeverEarly$$' ./timer -timer.hours 24
+	$(RACE) $(COMPILE) -cpu 1 -count=1 -timeout 30m -run '^TestSimulation$$' ./actors -sim.first 5 -sim.seeds 16
+	$(RACE) $(COMPILE) -cpu 1 -count=1 -run '^TestUseMeetsTheClosing$$' ./actors -closing.rounds 20
+	$(RACE) $(COMPILE) -cpu 1 -count=1 -run '^Test(Schedules|Workflows)GoAsTheirModels$$' ./actors -schedules.hours 3 -workflows 1000
+	$(RACE) $(COMPILE) -cpu 1 -count=1 -run '^TestDayOfTasksIsNeverEarly$$' ./timer -timer.hours 24
 
 long-others:
 	$(GO) build -o $(TESTBIN) ./cmd/ddq
-	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) DDQ_TEST_SPLIT=32s $(GO) test -race $(COMPILE) -count=1 -run '^TestNetworkFaultsLoseNothing$$' ./cmd/ddq
-	$(GO) test -race $(COMPILE) -count=1 -run '^TestCrashLosesNothingAcknowledged$$' ./store/pebblestore -crash.first 2 -crash.seeds 10
+	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) DDQ_TEST_SPLIT=32s $(RACE) $(COMPILE) -count=1 -run '^TestNetworkFaultsLoseNothing$$' ./cmd/ddq
+	$(RACE) $(COMPILE) -count=1 -run '^TestCrashLosesNothingAcknowledged$$' ./store/pebblestore -crash.first 2 -crash.seeds 10
 	$(GO) test $(COMPILE) -count=1 -run '^TestTaskIsDeliveredAtItsMillisecond$$' ./api/service -service.farthest 49h
 	$(GO) test $(COMPILE) -count=1 -run '^Test(Conformance|Cells)$$' ./store/sealstore -sealed.stores embedded,redis
 	$(GO) test $(COMPILE) -count=1 -run '^TestALargeWorkflow$$' ./cmd/cli -workflow.steps 10000

@@ -97,8 +97,10 @@ func parseBlock(fset *token.FileSet, name, text string) (*ast.File, error) {
 // exported is where the compiler keeps what packages export, by path.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}",
-		"github.com/ddq-io/ddq/api/client", "github.com/ddq-io/ddq/api/client/envelope", "github.com/ddq-io/ddq/api/ddqtest", "github.com/ddq-io/ddq/api/worker", "testing", "log", "os/signal").Output()
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}",
+		"github.com/ddq-io/ddq/api/client", "github.com/ddq-io/ddq/api/client/envelope", "github.com/ddq-io/ddq/api/ddqtest", "github.com/ddq-io/ddq/api/worker", "testing", "log", "os/signal")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0") // as make compiles what is not for the race detector
+	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
