@@ -31,7 +31,7 @@ var pages = []page{
 			"make build": "the test has built ddq, and put it on the PATH",
 			"go get":     "needs the network",
 		},
-		background: []string{"ddq server", "ddq work --topic mail --exec 'echo \"sending", "redis-server --port 6379"},
+		background: []string{"ddq server\n", "ddq server --store redis://", "ddq work --topic mail --exec 'echo \"sending", "redis-server --port 6379"},
 		endAt:      []string{"On Redis", "Three nodes"},
 		shows:      []string{"version 2", "task long of topic report: cancelled", "all 300 are done"},
 	},
@@ -246,7 +246,7 @@ const prelude = `
 unset BASH_ENV
 set -m
 ip link set lo up
-await() { for _ in $(seq 200); do ddq topic list >/dev/null 2>&1 && return; sleep 0.05; done; }
+await() { for _ in $(seq 200); do ddq topic list >/dev/null 2>&1 && return; sleep 0.05; done; return 1; }
 enough() { for pid in $(jobs -p); do kill -- -"$pid" 2>/dev/null; done; wait 2>/dev/null; }
 trap 'echo "$? $LINENO $BASH_COMMAND" >&3' ERR
 `
