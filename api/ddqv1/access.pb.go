@@ -358,8 +358,10 @@ func (x *GetNamespaceRequest) GetName() string {
 }
 
 type GetNamespaceResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Namespace     *Namespace             `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace *Namespace             `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Not of the namespaces of ListNamespaces, as it is counted for the call.
+	Usage         *NamespaceUsage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,6 +403,96 @@ func (x *GetNamespaceResponse) GetNamespace() *Namespace {
 	return nil
 }
 
+func (x *GetNamespaceResponse) GetUsage() *NamespaceUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// NamespaceUsage is what a namespace has of what quotas bound, over all nodes. It is approximate: shards
+// are counted one after another while tasks move, and where nodes share what a quota leaves, the use
+// may be above it for a moment.
+type NamespaceUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks that wait or are ready, in all of its topics.
+	Pending int64 `protobuf:"varint,1,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Tasks that workers hold.
+	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	Topics   int64 `protobuf:"varint,3,opt,name=topics,proto3" json:"topics,omitempty"`
+	// Schedules, in all of its topics: at most 10,000 are counted. Unset where there is no quota of them.
+	Schedules *int64 `protobuf:"varint,4,opt,name=schedules,proto3,oneof" json:"schedules,omitempty"`
+	// Streams of workers that are open. Unset where there is no quota of them: nobody counts them then.
+	Streams       *int64 `protobuf:"varint,5,opt,name=streams,proto3,oneof" json:"streams,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceUsage) Reset() {
+	*x = NamespaceUsage{}
+	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceUsage) ProtoMessage() {}
+
+func (x *NamespaceUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceUsage.ProtoReflect.Descriptor instead.
+func (*NamespaceUsage) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NamespaceUsage) GetPending() int64 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *NamespaceUsage) GetInFlight() int64 {
+	if x != nil {
+		return x.InFlight
+	}
+	return 0
+}
+
+func (x *NamespaceUsage) GetTopics() int64 {
+	if x != nil {
+		return x.Topics
+	}
+	return 0
+}
+
+func (x *NamespaceUsage) GetSchedules() int64 {
+	if x != nil && x.Schedules != nil {
+		return *x.Schedules
+	}
+	return 0
+}
+
+func (x *NamespaceUsage) GetStreams() int64 {
+	if x != nil && x.Streams != nil {
+		return *x.Streams
+	}
+	return 0
+}
+
 type ListNamespacesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -409,7 +501,7 @@ type ListNamespacesRequest struct {
 
 func (x *ListNamespacesRequest) Reset() {
 	*x = ListNamespacesRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	mi := &file_ddq_v1_access_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -421,7 +513,7 @@ func (x *ListNamespacesRequest) String() string {
 func (*ListNamespacesRequest) ProtoMessage() {}
 
 func (x *ListNamespacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[6]
+	mi := &file_ddq_v1_access_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -434,7 +526,7 @@ func (x *ListNamespacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNamespacesRequest.ProtoReflect.Descriptor instead.
 func (*ListNamespacesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{7}
 }
 
 type ListNamespacesResponse struct {
@@ -446,7 +538,7 @@ type ListNamespacesResponse struct {
 
 func (x *ListNamespacesResponse) Reset() {
 	*x = ListNamespacesResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	mi := &file_ddq_v1_access_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +550,7 @@ func (x *ListNamespacesResponse) String() string {
 func (*ListNamespacesResponse) ProtoMessage() {}
 
 func (x *ListNamespacesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[7]
+	mi := &file_ddq_v1_access_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +563,7 @@ func (x *ListNamespacesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNamespacesResponse.ProtoReflect.Descriptor instead.
 func (*ListNamespacesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListNamespacesResponse) GetNamespaces() []*Namespace {
@@ -492,7 +584,7 @@ type ConfigureNamespaceRequest struct {
 
 func (x *ConfigureNamespaceRequest) Reset() {
 	*x = ConfigureNamespaceRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	mi := &file_ddq_v1_access_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -504,7 +596,7 @@ func (x *ConfigureNamespaceRequest) String() string {
 func (*ConfigureNamespaceRequest) ProtoMessage() {}
 
 func (x *ConfigureNamespaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[8]
+	mi := &file_ddq_v1_access_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -517,7 +609,7 @@ func (x *ConfigureNamespaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureNamespaceRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureNamespaceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ConfigureNamespaceRequest) GetName() string {
@@ -543,7 +635,7 @@ type ConfigureNamespaceResponse struct {
 
 func (x *ConfigureNamespaceResponse) Reset() {
 	*x = ConfigureNamespaceResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	mi := &file_ddq_v1_access_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +647,7 @@ func (x *ConfigureNamespaceResponse) String() string {
 func (*ConfigureNamespaceResponse) ProtoMessage() {}
 
 func (x *ConfigureNamespaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[9]
+	mi := &file_ddq_v1_access_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +660,7 @@ func (x *ConfigureNamespaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureNamespaceResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureNamespaceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ConfigureNamespaceResponse) GetNamespace() *Namespace {
@@ -587,7 +679,7 @@ type DeleteNamespaceRequest struct {
 
 func (x *DeleteNamespaceRequest) Reset() {
 	*x = DeleteNamespaceRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	mi := &file_ddq_v1_access_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +691,7 @@ func (x *DeleteNamespaceRequest) String() string {
 func (*DeleteNamespaceRequest) ProtoMessage() {}
 
 func (x *DeleteNamespaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[10]
+	mi := &file_ddq_v1_access_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +704,7 @@ func (x *DeleteNamespaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNamespaceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteNamespaceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteNamespaceRequest) GetName() string {
@@ -630,7 +722,7 @@ type DeleteNamespaceResponse struct {
 
 func (x *DeleteNamespaceResponse) Reset() {
 	*x = DeleteNamespaceResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	mi := &file_ddq_v1_access_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +734,7 @@ func (x *DeleteNamespaceResponse) String() string {
 func (*DeleteNamespaceResponse) ProtoMessage() {}
 
 func (x *DeleteNamespaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[11]
+	mi := &file_ddq_v1_access_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +747,7 @@ func (x *DeleteNamespaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNamespaceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteNamespaceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{12}
 }
 
 // Binding gives grants to callers that are known by something else than a token of ddq. They
@@ -679,7 +771,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_ddq_v1_access_proto_msgTypes[12]
+	mi := &file_ddq_v1_access_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +783,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[12]
+	mi := &file_ddq_v1_access_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +796,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Binding) GetName() string {
@@ -792,7 +884,7 @@ type ClaimSubject struct {
 
 func (x *ClaimSubject) Reset() {
 	*x = ClaimSubject{}
-	mi := &file_ddq_v1_access_proto_msgTypes[13]
+	mi := &file_ddq_v1_access_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +896,7 @@ func (x *ClaimSubject) String() string {
 func (*ClaimSubject) ProtoMessage() {}
 
 func (x *ClaimSubject) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[13]
+	mi := &file_ddq_v1_access_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +909,7 @@ func (x *ClaimSubject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSubject.ProtoReflect.Descriptor instead.
 func (*ClaimSubject) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClaimSubject) GetIssuer() string {
@@ -850,7 +942,7 @@ type PutBindingRequest struct {
 
 func (x *PutBindingRequest) Reset() {
 	*x = PutBindingRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[14]
+	mi := &file_ddq_v1_access_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +954,7 @@ func (x *PutBindingRequest) String() string {
 func (*PutBindingRequest) ProtoMessage() {}
 
 func (x *PutBindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[14]
+	mi := &file_ddq_v1_access_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +967,7 @@ func (x *PutBindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBindingRequest.ProtoReflect.Descriptor instead.
 func (*PutBindingRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PutBindingRequest) GetBinding() *Binding {
@@ -894,7 +986,7 @@ type PutBindingResponse struct {
 
 func (x *PutBindingResponse) Reset() {
 	*x = PutBindingResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[15]
+	mi := &file_ddq_v1_access_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +998,7 @@ func (x *PutBindingResponse) String() string {
 func (*PutBindingResponse) ProtoMessage() {}
 
 func (x *PutBindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[15]
+	mi := &file_ddq_v1_access_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1011,7 @@ func (x *PutBindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBindingResponse.ProtoReflect.Descriptor instead.
 func (*PutBindingResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PutBindingResponse) GetBinding() *Binding {
@@ -937,7 +1029,7 @@ type ListBindingsRequest struct {
 
 func (x *ListBindingsRequest) Reset() {
 	*x = ListBindingsRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[16]
+	mi := &file_ddq_v1_access_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1041,7 @@ func (x *ListBindingsRequest) String() string {
 func (*ListBindingsRequest) ProtoMessage() {}
 
 func (x *ListBindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[16]
+	mi := &file_ddq_v1_access_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1054,7 @@ func (x *ListBindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListBindingsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{17}
 }
 
 type ListBindingsResponse struct {
@@ -974,7 +1066,7 @@ type ListBindingsResponse struct {
 
 func (x *ListBindingsResponse) Reset() {
 	*x = ListBindingsResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[17]
+	mi := &file_ddq_v1_access_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1078,7 @@ func (x *ListBindingsResponse) String() string {
 func (*ListBindingsResponse) ProtoMessage() {}
 
 func (x *ListBindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[17]
+	mi := &file_ddq_v1_access_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1091,7 @@ func (x *ListBindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListBindingsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListBindingsResponse) GetBindings() []*Binding {
@@ -1018,7 +1110,7 @@ type DeleteBindingRequest struct {
 
 func (x *DeleteBindingRequest) Reset() {
 	*x = DeleteBindingRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[18]
+	mi := &file_ddq_v1_access_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1122,7 @@ func (x *DeleteBindingRequest) String() string {
 func (*DeleteBindingRequest) ProtoMessage() {}
 
 func (x *DeleteBindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[18]
+	mi := &file_ddq_v1_access_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1135,7 @@ func (x *DeleteBindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBindingRequest.ProtoReflect.Descriptor instead.
 func (*DeleteBindingRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteBindingRequest) GetName() string {
@@ -1061,7 +1153,7 @@ type DeleteBindingResponse struct {
 
 func (x *DeleteBindingResponse) Reset() {
 	*x = DeleteBindingResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[19]
+	mi := &file_ddq_v1_access_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1165,7 @@ func (x *DeleteBindingResponse) String() string {
 func (*DeleteBindingResponse) ProtoMessage() {}
 
 func (x *DeleteBindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[19]
+	mi := &file_ddq_v1_access_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1178,7 @@ func (x *DeleteBindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBindingResponse.ProtoReflect.Descriptor instead.
 func (*DeleteBindingResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{20}
 }
 
 // Grant is what may be done to topics.
@@ -1104,7 +1196,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_ddq_v1_access_proto_msgTypes[20]
+	mi := &file_ddq_v1_access_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1208,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[20]
+	mi := &file_ddq_v1_access_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1221,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Grant) GetVerbs() []string {
@@ -1175,7 +1267,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_ddq_v1_access_proto_msgTypes[21]
+	mi := &file_ddq_v1_access_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1279,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[21]
+	mi := &file_ddq_v1_access_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1292,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Token) GetId() string {
@@ -1274,7 +1366,7 @@ type WhoAmIRequest struct {
 
 func (x *WhoAmIRequest) Reset() {
 	*x = WhoAmIRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[22]
+	mi := &file_ddq_v1_access_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1378,7 @@ func (x *WhoAmIRequest) String() string {
 func (*WhoAmIRequest) ProtoMessage() {}
 
 func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[22]
+	mi := &file_ddq_v1_access_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1391,7 @@ func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{23}
 }
 
 type WhoAmIResponse struct {
@@ -1325,7 +1417,7 @@ type WhoAmIResponse struct {
 
 func (x *WhoAmIResponse) Reset() {
 	*x = WhoAmIResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[23]
+	mi := &file_ddq_v1_access_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1429,7 @@ func (x *WhoAmIResponse) String() string {
 func (*WhoAmIResponse) ProtoMessage() {}
 
 func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[23]
+	mi := &file_ddq_v1_access_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1442,7 @@ func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
 func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WhoAmIResponse) GetKind() string {
@@ -1436,7 +1528,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[24]
+	mi := &file_ddq_v1_access_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1540,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[24]
+	mi := &file_ddq_v1_access_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1553,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -1516,7 +1608,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[25]
+	mi := &file_ddq_v1_access_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1620,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[25]
+	mi := &file_ddq_v1_access_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1633,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -1566,7 +1658,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[26]
+	mi := &file_ddq_v1_access_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1670,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[26]
+	mi := &file_ddq_v1_access_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1683,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{27}
 }
 
 type ListTokensResponse struct {
@@ -1603,7 +1695,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[27]
+	mi := &file_ddq_v1_access_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1707,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[27]
+	mi := &file_ddq_v1_access_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1720,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1649,7 +1741,7 @@ type RotateTokenRequest struct {
 
 func (x *RotateTokenRequest) Reset() {
 	*x = RotateTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[28]
+	mi := &file_ddq_v1_access_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1753,7 @@ func (x *RotateTokenRequest) String() string {
 func (*RotateTokenRequest) ProtoMessage() {}
 
 func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[28]
+	mi := &file_ddq_v1_access_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1766,7 @@ func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenRequest.ProtoReflect.Descriptor instead.
 func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RotateTokenRequest) GetId() string {
@@ -1701,7 +1793,7 @@ type RotateTokenResponse struct {
 
 func (x *RotateTokenResponse) Reset() {
 	*x = RotateTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[29]
+	mi := &file_ddq_v1_access_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1805,7 @@ func (x *RotateTokenResponse) String() string {
 func (*RotateTokenResponse) ProtoMessage() {}
 
 func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[29]
+	mi := &file_ddq_v1_access_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1818,7 @@ func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenResponse.ProtoReflect.Descriptor instead.
 func (*RotateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RotateTokenResponse) GetToken() *Token {
@@ -1752,7 +1844,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_ddq_v1_access_proto_msgTypes[30]
+	mi := &file_ddq_v1_access_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1764,7 +1856,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[30]
+	mi := &file_ddq_v1_access_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1777,7 +1869,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -1795,7 +1887,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_ddq_v1_access_proto_msgTypes[31]
+	mi := &file_ddq_v1_access_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1899,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_access_proto_msgTypes[31]
+	mi := &file_ddq_v1_access_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1912,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_access_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_access_proto_rawDescGZIP(), []int{32}
 }
 
 var File_ddq_v1_access_proto protoreflect.FileDescriptor
@@ -1863,9 +1955,20 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\x17CreateNamespaceResponse\x12/\n" +
 	"\tnamespace\x18\x01 \x01(\v2\x11.ddq.v1.NamespaceR\tnamespace\")\n" +
 	"\x13GetNamespaceRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"G\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"u\n" +
 	"\x14GetNamespaceResponse\x12/\n" +
-	"\tnamespace\x18\x01 \x01(\v2\x11.ddq.v1.NamespaceR\tnamespace\"\x17\n" +
+	"\tnamespace\x18\x01 \x01(\v2\x11.ddq.v1.NamespaceR\tnamespace\x12,\n" +
+	"\x05usage\x18\x02 \x01(\v2\x16.ddq.v1.NamespaceUsageR\x05usage\"\xbb\x01\n" +
+	"\x0eNamespaceUsage\x12\x18\n" +
+	"\apending\x18\x01 \x01(\x03R\apending\x12\x1b\n" +
+	"\tin_flight\x18\x02 \x01(\x03R\binFlight\x12\x16\n" +
+	"\x06topics\x18\x03 \x01(\x03R\x06topics\x12!\n" +
+	"\tschedules\x18\x04 \x01(\x03H\x00R\tschedules\x88\x01\x01\x12\x1d\n" +
+	"\astreams\x18\x05 \x01(\x03H\x01R\astreams\x88\x01\x01B\f\n" +
+	"\n" +
+	"_schedulesB\n" +
+	"\n" +
+	"\b_streams\"\x17\n" +
 	"\x15ListNamespacesRequest\"K\n" +
 	"\x16ListNamespacesResponse\x121\n" +
 	"\n" +
@@ -1987,7 +2090,7 @@ func file_ddq_v1_access_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_access_proto_rawDescData
 }
 
-var file_ddq_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_ddq_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_ddq_v1_access_proto_goTypes = []any{
 	(*Namespace)(nil),                  // 0: ddq.v1.Namespace
 	(*Quotas)(nil),                     // 1: ddq.v1.Quotas
@@ -1995,92 +2098,94 @@ var file_ddq_v1_access_proto_goTypes = []any{
 	(*CreateNamespaceResponse)(nil),    // 3: ddq.v1.CreateNamespaceResponse
 	(*GetNamespaceRequest)(nil),        // 4: ddq.v1.GetNamespaceRequest
 	(*GetNamespaceResponse)(nil),       // 5: ddq.v1.GetNamespaceResponse
-	(*ListNamespacesRequest)(nil),      // 6: ddq.v1.ListNamespacesRequest
-	(*ListNamespacesResponse)(nil),     // 7: ddq.v1.ListNamespacesResponse
-	(*ConfigureNamespaceRequest)(nil),  // 8: ddq.v1.ConfigureNamespaceRequest
-	(*ConfigureNamespaceResponse)(nil), // 9: ddq.v1.ConfigureNamespaceResponse
-	(*DeleteNamespaceRequest)(nil),     // 10: ddq.v1.DeleteNamespaceRequest
-	(*DeleteNamespaceResponse)(nil),    // 11: ddq.v1.DeleteNamespaceResponse
-	(*Binding)(nil),                    // 12: ddq.v1.Binding
-	(*ClaimSubject)(nil),               // 13: ddq.v1.ClaimSubject
-	(*PutBindingRequest)(nil),          // 14: ddq.v1.PutBindingRequest
-	(*PutBindingResponse)(nil),         // 15: ddq.v1.PutBindingResponse
-	(*ListBindingsRequest)(nil),        // 16: ddq.v1.ListBindingsRequest
-	(*ListBindingsResponse)(nil),       // 17: ddq.v1.ListBindingsResponse
-	(*DeleteBindingRequest)(nil),       // 18: ddq.v1.DeleteBindingRequest
-	(*DeleteBindingResponse)(nil),      // 19: ddq.v1.DeleteBindingResponse
-	(*Grant)(nil),                      // 20: ddq.v1.Grant
-	(*Token)(nil),                      // 21: ddq.v1.Token
-	(*WhoAmIRequest)(nil),              // 22: ddq.v1.WhoAmIRequest
-	(*WhoAmIResponse)(nil),             // 23: ddq.v1.WhoAmIResponse
-	(*CreateTokenRequest)(nil),         // 24: ddq.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),        // 25: ddq.v1.CreateTokenResponse
-	(*ListTokensRequest)(nil),          // 26: ddq.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),         // 27: ddq.v1.ListTokensResponse
-	(*RotateTokenRequest)(nil),         // 28: ddq.v1.RotateTokenRequest
-	(*RotateTokenResponse)(nil),        // 29: ddq.v1.RotateTokenResponse
-	(*RevokeTokenRequest)(nil),         // 30: ddq.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),        // 31: ddq.v1.RevokeTokenResponse
-	(*timestamppb.Timestamp)(nil),      // 32: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),        // 33: google.protobuf.Duration
+	(*NamespaceUsage)(nil),             // 6: ddq.v1.NamespaceUsage
+	(*ListNamespacesRequest)(nil),      // 7: ddq.v1.ListNamespacesRequest
+	(*ListNamespacesResponse)(nil),     // 8: ddq.v1.ListNamespacesResponse
+	(*ConfigureNamespaceRequest)(nil),  // 9: ddq.v1.ConfigureNamespaceRequest
+	(*ConfigureNamespaceResponse)(nil), // 10: ddq.v1.ConfigureNamespaceResponse
+	(*DeleteNamespaceRequest)(nil),     // 11: ddq.v1.DeleteNamespaceRequest
+	(*DeleteNamespaceResponse)(nil),    // 12: ddq.v1.DeleteNamespaceResponse
+	(*Binding)(nil),                    // 13: ddq.v1.Binding
+	(*ClaimSubject)(nil),               // 14: ddq.v1.ClaimSubject
+	(*PutBindingRequest)(nil),          // 15: ddq.v1.PutBindingRequest
+	(*PutBindingResponse)(nil),         // 16: ddq.v1.PutBindingResponse
+	(*ListBindingsRequest)(nil),        // 17: ddq.v1.ListBindingsRequest
+	(*ListBindingsResponse)(nil),       // 18: ddq.v1.ListBindingsResponse
+	(*DeleteBindingRequest)(nil),       // 19: ddq.v1.DeleteBindingRequest
+	(*DeleteBindingResponse)(nil),      // 20: ddq.v1.DeleteBindingResponse
+	(*Grant)(nil),                      // 21: ddq.v1.Grant
+	(*Token)(nil),                      // 22: ddq.v1.Token
+	(*WhoAmIRequest)(nil),              // 23: ddq.v1.WhoAmIRequest
+	(*WhoAmIResponse)(nil),             // 24: ddq.v1.WhoAmIResponse
+	(*CreateTokenRequest)(nil),         // 25: ddq.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),        // 26: ddq.v1.CreateTokenResponse
+	(*ListTokensRequest)(nil),          // 27: ddq.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),         // 28: ddq.v1.ListTokensResponse
+	(*RotateTokenRequest)(nil),         // 29: ddq.v1.RotateTokenRequest
+	(*RotateTokenResponse)(nil),        // 30: ddq.v1.RotateTokenResponse
+	(*RevokeTokenRequest)(nil),         // 31: ddq.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),        // 32: ddq.v1.RevokeTokenResponse
+	(*timestamppb.Timestamp)(nil),      // 33: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),        // 34: google.protobuf.Duration
 }
 var file_ddq_v1_access_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.Namespace.quotas:type_name -> ddq.v1.Quotas
-	32, // 1: ddq.v1.Namespace.create_time:type_name -> google.protobuf.Timestamp
+	33, // 1: ddq.v1.Namespace.create_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: ddq.v1.CreateNamespaceRequest.quotas:type_name -> ddq.v1.Quotas
 	0,  // 3: ddq.v1.CreateNamespaceResponse.namespace:type_name -> ddq.v1.Namespace
 	0,  // 4: ddq.v1.GetNamespaceResponse.namespace:type_name -> ddq.v1.Namespace
-	0,  // 5: ddq.v1.ListNamespacesResponse.namespaces:type_name -> ddq.v1.Namespace
-	1,  // 6: ddq.v1.ConfigureNamespaceRequest.quotas:type_name -> ddq.v1.Quotas
-	0,  // 7: ddq.v1.ConfigureNamespaceResponse.namespace:type_name -> ddq.v1.Namespace
-	13, // 8: ddq.v1.Binding.claim:type_name -> ddq.v1.ClaimSubject
-	20, // 9: ddq.v1.Binding.grants:type_name -> ddq.v1.Grant
-	32, // 10: ddq.v1.Binding.create_time:type_name -> google.protobuf.Timestamp
-	12, // 11: ddq.v1.PutBindingRequest.binding:type_name -> ddq.v1.Binding
-	12, // 12: ddq.v1.PutBindingResponse.binding:type_name -> ddq.v1.Binding
-	12, // 13: ddq.v1.ListBindingsResponse.bindings:type_name -> ddq.v1.Binding
-	20, // 14: ddq.v1.Token.grants:type_name -> ddq.v1.Grant
-	32, // 15: ddq.v1.Token.create_time:type_name -> google.protobuf.Timestamp
-	32, // 16: ddq.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
-	20, // 17: ddq.v1.WhoAmIResponse.grants:type_name -> ddq.v1.Grant
-	32, // 18: ddq.v1.WhoAmIResponse.expire_time:type_name -> google.protobuf.Timestamp
-	20, // 19: ddq.v1.CreateTokenRequest.grants:type_name -> ddq.v1.Grant
-	33, // 20: ddq.v1.CreateTokenRequest.life:type_name -> google.protobuf.Duration
-	21, // 21: ddq.v1.CreateTokenResponse.token:type_name -> ddq.v1.Token
-	21, // 22: ddq.v1.ListTokensResponse.tokens:type_name -> ddq.v1.Token
-	33, // 23: ddq.v1.RotateTokenRequest.overlap:type_name -> google.protobuf.Duration
-	21, // 24: ddq.v1.RotateTokenResponse.token:type_name -> ddq.v1.Token
-	22, // 25: ddq.v1.AccessService.WhoAmI:input_type -> ddq.v1.WhoAmIRequest
-	24, // 26: ddq.v1.AccessService.CreateToken:input_type -> ddq.v1.CreateTokenRequest
-	26, // 27: ddq.v1.AccessService.ListTokens:input_type -> ddq.v1.ListTokensRequest
-	28, // 28: ddq.v1.AccessService.RotateToken:input_type -> ddq.v1.RotateTokenRequest
-	30, // 29: ddq.v1.AccessService.RevokeToken:input_type -> ddq.v1.RevokeTokenRequest
-	14, // 30: ddq.v1.AccessService.PutBinding:input_type -> ddq.v1.PutBindingRequest
-	16, // 31: ddq.v1.AccessService.ListBindings:input_type -> ddq.v1.ListBindingsRequest
-	18, // 32: ddq.v1.AccessService.DeleteBinding:input_type -> ddq.v1.DeleteBindingRequest
-	2,  // 33: ddq.v1.AccessService.CreateNamespace:input_type -> ddq.v1.CreateNamespaceRequest
-	4,  // 34: ddq.v1.AccessService.GetNamespace:input_type -> ddq.v1.GetNamespaceRequest
-	6,  // 35: ddq.v1.AccessService.ListNamespaces:input_type -> ddq.v1.ListNamespacesRequest
-	8,  // 36: ddq.v1.AccessService.ConfigureNamespace:input_type -> ddq.v1.ConfigureNamespaceRequest
-	10, // 37: ddq.v1.AccessService.DeleteNamespace:input_type -> ddq.v1.DeleteNamespaceRequest
-	23, // 38: ddq.v1.AccessService.WhoAmI:output_type -> ddq.v1.WhoAmIResponse
-	25, // 39: ddq.v1.AccessService.CreateToken:output_type -> ddq.v1.CreateTokenResponse
-	27, // 40: ddq.v1.AccessService.ListTokens:output_type -> ddq.v1.ListTokensResponse
-	29, // 41: ddq.v1.AccessService.RotateToken:output_type -> ddq.v1.RotateTokenResponse
-	31, // 42: ddq.v1.AccessService.RevokeToken:output_type -> ddq.v1.RevokeTokenResponse
-	15, // 43: ddq.v1.AccessService.PutBinding:output_type -> ddq.v1.PutBindingResponse
-	17, // 44: ddq.v1.AccessService.ListBindings:output_type -> ddq.v1.ListBindingsResponse
-	19, // 45: ddq.v1.AccessService.DeleteBinding:output_type -> ddq.v1.DeleteBindingResponse
-	3,  // 46: ddq.v1.AccessService.CreateNamespace:output_type -> ddq.v1.CreateNamespaceResponse
-	5,  // 47: ddq.v1.AccessService.GetNamespace:output_type -> ddq.v1.GetNamespaceResponse
-	7,  // 48: ddq.v1.AccessService.ListNamespaces:output_type -> ddq.v1.ListNamespacesResponse
-	9,  // 49: ddq.v1.AccessService.ConfigureNamespace:output_type -> ddq.v1.ConfigureNamespaceResponse
-	11, // 50: ddq.v1.AccessService.DeleteNamespace:output_type -> ddq.v1.DeleteNamespaceResponse
-	38, // [38:51] is the sub-list for method output_type
-	25, // [25:38] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	6,  // 5: ddq.v1.GetNamespaceResponse.usage:type_name -> ddq.v1.NamespaceUsage
+	0,  // 6: ddq.v1.ListNamespacesResponse.namespaces:type_name -> ddq.v1.Namespace
+	1,  // 7: ddq.v1.ConfigureNamespaceRequest.quotas:type_name -> ddq.v1.Quotas
+	0,  // 8: ddq.v1.ConfigureNamespaceResponse.namespace:type_name -> ddq.v1.Namespace
+	14, // 9: ddq.v1.Binding.claim:type_name -> ddq.v1.ClaimSubject
+	21, // 10: ddq.v1.Binding.grants:type_name -> ddq.v1.Grant
+	33, // 11: ddq.v1.Binding.create_time:type_name -> google.protobuf.Timestamp
+	13, // 12: ddq.v1.PutBindingRequest.binding:type_name -> ddq.v1.Binding
+	13, // 13: ddq.v1.PutBindingResponse.binding:type_name -> ddq.v1.Binding
+	13, // 14: ddq.v1.ListBindingsResponse.bindings:type_name -> ddq.v1.Binding
+	21, // 15: ddq.v1.Token.grants:type_name -> ddq.v1.Grant
+	33, // 16: ddq.v1.Token.create_time:type_name -> google.protobuf.Timestamp
+	33, // 17: ddq.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
+	21, // 18: ddq.v1.WhoAmIResponse.grants:type_name -> ddq.v1.Grant
+	33, // 19: ddq.v1.WhoAmIResponse.expire_time:type_name -> google.protobuf.Timestamp
+	21, // 20: ddq.v1.CreateTokenRequest.grants:type_name -> ddq.v1.Grant
+	34, // 21: ddq.v1.CreateTokenRequest.life:type_name -> google.protobuf.Duration
+	22, // 22: ddq.v1.CreateTokenResponse.token:type_name -> ddq.v1.Token
+	22, // 23: ddq.v1.ListTokensResponse.tokens:type_name -> ddq.v1.Token
+	34, // 24: ddq.v1.RotateTokenRequest.overlap:type_name -> google.protobuf.Duration
+	22, // 25: ddq.v1.RotateTokenResponse.token:type_name -> ddq.v1.Token
+	23, // 26: ddq.v1.AccessService.WhoAmI:input_type -> ddq.v1.WhoAmIRequest
+	25, // 27: ddq.v1.AccessService.CreateToken:input_type -> ddq.v1.CreateTokenRequest
+	27, // 28: ddq.v1.AccessService.ListTokens:input_type -> ddq.v1.ListTokensRequest
+	29, // 29: ddq.v1.AccessService.RotateToken:input_type -> ddq.v1.RotateTokenRequest
+	31, // 30: ddq.v1.AccessService.RevokeToken:input_type -> ddq.v1.RevokeTokenRequest
+	15, // 31: ddq.v1.AccessService.PutBinding:input_type -> ddq.v1.PutBindingRequest
+	17, // 32: ddq.v1.AccessService.ListBindings:input_type -> ddq.v1.ListBindingsRequest
+	19, // 33: ddq.v1.AccessService.DeleteBinding:input_type -> ddq.v1.DeleteBindingRequest
+	2,  // 34: ddq.v1.AccessService.CreateNamespace:input_type -> ddq.v1.CreateNamespaceRequest
+	4,  // 35: ddq.v1.AccessService.GetNamespace:input_type -> ddq.v1.GetNamespaceRequest
+	7,  // 36: ddq.v1.AccessService.ListNamespaces:input_type -> ddq.v1.ListNamespacesRequest
+	9,  // 37: ddq.v1.AccessService.ConfigureNamespace:input_type -> ddq.v1.ConfigureNamespaceRequest
+	11, // 38: ddq.v1.AccessService.DeleteNamespace:input_type -> ddq.v1.DeleteNamespaceRequest
+	24, // 39: ddq.v1.AccessService.WhoAmI:output_type -> ddq.v1.WhoAmIResponse
+	26, // 40: ddq.v1.AccessService.CreateToken:output_type -> ddq.v1.CreateTokenResponse
+	28, // 41: ddq.v1.AccessService.ListTokens:output_type -> ddq.v1.ListTokensResponse
+	30, // 42: ddq.v1.AccessService.RotateToken:output_type -> ddq.v1.RotateTokenResponse
+	32, // 43: ddq.v1.AccessService.RevokeToken:output_type -> ddq.v1.RevokeTokenResponse
+	16, // 44: ddq.v1.AccessService.PutBinding:output_type -> ddq.v1.PutBindingResponse
+	18, // 45: ddq.v1.AccessService.ListBindings:output_type -> ddq.v1.ListBindingsResponse
+	20, // 46: ddq.v1.AccessService.DeleteBinding:output_type -> ddq.v1.DeleteBindingResponse
+	3,  // 47: ddq.v1.AccessService.CreateNamespace:output_type -> ddq.v1.CreateNamespaceResponse
+	5,  // 48: ddq.v1.AccessService.GetNamespace:output_type -> ddq.v1.GetNamespaceResponse
+	8,  // 49: ddq.v1.AccessService.ListNamespaces:output_type -> ddq.v1.ListNamespacesResponse
+	10, // 50: ddq.v1.AccessService.ConfigureNamespace:output_type -> ddq.v1.ConfigureNamespaceResponse
+	12, // 51: ddq.v1.AccessService.DeleteNamespace:output_type -> ddq.v1.DeleteNamespaceResponse
+	39, // [39:52] is the sub-list for method output_type
+	26, // [26:39] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_access_proto_init() }
@@ -2089,7 +2194,8 @@ func file_ddq_v1_access_proto_init() {
 		return
 	}
 	file_ddq_v1_access_proto_msgTypes[1].OneofWrappers = []any{}
-	file_ddq_v1_access_proto_msgTypes[12].OneofWrappers = []any{
+	file_ddq_v1_access_proto_msgTypes[6].OneofWrappers = []any{}
+	file_ddq_v1_access_proto_msgTypes[13].OneofWrappers = []any{
 		(*Binding_Certificate)(nil),
 		(*Binding_Claim)(nil),
 	}
@@ -2099,7 +2205,7 @@ func file_ddq_v1_access_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_access_proto_rawDesc), len(file_ddq_v1_access_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

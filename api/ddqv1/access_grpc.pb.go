@@ -61,6 +61,7 @@ type AccessServiceClient interface {
 	DeleteBinding(ctx context.Context, in *DeleteBindingRequest, opts ...grpc.CallOption) (*DeleteBindingResponse, error)
 	// CreateNamespace makes a namespace, whose topics nobody else sees.
 	CreateNamespace(ctx context.Context, in *CreateNamespaceRequest, opts ...grpc.CallOption) (*CreateNamespaceResponse, error)
+	// GetNamespace returns a namespace, and what it has of what its quotas bound.
 	GetNamespace(ctx context.Context, in *GetNamespaceRequest, opts ...grpc.CallOption) (*GetNamespaceResponse, error)
 	ListNamespaces(ctx context.Context, in *ListNamespacesRequest, opts ...grpc.CallOption) (*ListNamespacesResponse, error)
 	// ConfigureNamespace changes the quotas that are set in the request, within two seconds on every
@@ -235,6 +236,7 @@ type AccessServiceServer interface {
 	DeleteBinding(context.Context, *DeleteBindingRequest) (*DeleteBindingResponse, error)
 	// CreateNamespace makes a namespace, whose topics nobody else sees.
 	CreateNamespace(context.Context, *CreateNamespaceRequest) (*CreateNamespaceResponse, error)
+	// GetNamespace returns a namespace, and what it has of what its quotas bound.
 	GetNamespace(context.Context, *GetNamespaceRequest) (*GetNamespaceResponse, error)
 	ListNamespaces(context.Context, *ListNamespacesRequest) (*ListNamespacesResponse, error)
 	// ConfigureNamespace changes the quotas that are set in the request, within two seconds on every

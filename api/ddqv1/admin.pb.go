@@ -1803,8 +1803,10 @@ type RequeueDeadLettersRequest struct {
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	// These tasks, at most 1,000; with none, those that the filter matches. A task of a workflow's step
 	// among them is refused, and nothing is requeued: STEP_OF_WORKFLOW.
-	Ids           []string          `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
-	Filter        *DeadLetterFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	Ids    []string          `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
+	Filter *DeadLetterFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Without ids: counts what matches among the first 10,000 dead letters, and changes nothing.
+	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1860,13 +1862,26 @@ func (x *RequeueDeadLettersRequest) GetFilter() *DeadLetterFilter {
 	return nil
 }
 
+func (x *RequeueDeadLettersRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 type RequeueDeadLettersResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Requeued int64                  `protobuf:"varint,1,opt,name=requeued,proto3" json:"requeued,omitempty"`
 	// Of ids: those that are no dead letters.
 	NotFound []string `protobuf:"bytes,2,rep,name=not_found,json=notFound,proto3" json:"not_found,omitempty"`
 	// By filter: tasks of workflows' steps, which stay: RetryWorkflow makes them anew.
-	Skipped       int64 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped int64 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Of a dry run: how many match, with those that would be skipped.
+	Matched int64 `protobuf:"varint,4,opt,name=matched,proto3" json:"matched,omitempty"`
+	// Of a dry run: how many dead letters were examined.
+	Examined int64 `protobuf:"varint,5,opt,name=examined,proto3" json:"examined,omitempty"`
+	// Of a dry run: there may be more that match, among those that were not examined.
+	Capped        bool `protobuf:"varint,6,opt,name=capped,proto3" json:"capped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1922,12 +1937,35 @@ func (x *RequeueDeadLettersResponse) GetSkipped() int64 {
 	return 0
 }
 
+func (x *RequeueDeadLettersResponse) GetMatched() int64 {
+	if x != nil {
+		return x.Matched
+	}
+	return 0
+}
+
+func (x *RequeueDeadLettersResponse) GetExamined() int64 {
+	if x != nil {
+		return x.Examined
+	}
+	return 0
+}
+
+func (x *RequeueDeadLettersResponse) GetCapped() bool {
+	if x != nil {
+		return x.Capped
+	}
+	return false
+}
+
 type DeleteDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	// These tasks, at most 1,000; with none, those that the filter matches.
-	Ids           []string          `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
-	Filter        *DeadLetterFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	Ids    []string          `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
+	Filter *DeadLetterFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	// As in RequeueDeadLettersRequest.
+	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1983,11 +2021,22 @@ func (x *DeleteDeadLettersRequest) GetFilter() *DeadLetterFilter {
 	return nil
 }
 
+func (x *DeleteDeadLettersRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 type DeleteDeadLettersResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Deleted int64                  `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	// Of ids: those that are no dead letters.
-	NotFound      []string `protobuf:"bytes,2,rep,name=not_found,json=notFound,proto3" json:"not_found,omitempty"`
+	NotFound []string `protobuf:"bytes,2,rep,name=not_found,json=notFound,proto3" json:"not_found,omitempty"`
+	// Of a dry run, as in RequeueDeadLettersResponse.
+	Matched       int64 `protobuf:"varint,3,opt,name=matched,proto3" json:"matched,omitempty"`
+	Examined      int64 `protobuf:"varint,4,opt,name=examined,proto3" json:"examined,omitempty"`
+	Capped        bool  `protobuf:"varint,5,opt,name=capped,proto3" json:"capped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2034,6 +2083,27 @@ func (x *DeleteDeadLettersResponse) GetNotFound() []string {
 		return x.NotFound
 	}
 	return nil
+}
+
+func (x *DeleteDeadLettersResponse) GetMatched() int64 {
+	if x != nil {
+		return x.Matched
+	}
+	return 0
+}
+
+func (x *DeleteDeadLettersResponse) GetExamined() int64 {
+	if x != nil {
+		return x.Examined
+	}
+	return 0
+}
+
+func (x *DeleteDeadLettersResponse) GetCapped() bool {
+	if x != nil {
+		return x.Capped
+	}
+	return false
 }
 
 type DescribeServerRequest struct {
@@ -4550,22 +4620,30 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"e\n" +
 	"\x17ListDeadLettersResponse\x12\"\n" +
 	"\x05tasks\x18\x01 \x03(\v2\f.ddq.v1.TaskR\x05tasks\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"u\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x8e\x01\n" +
 	"\x19RequeueDeadLettersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x120\n" +
-	"\x06filter\x18\x03 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\"o\n" +
+	"\x06filter\x18\x03 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xbd\x01\n" +
 	"\x1aRequeueDeadLettersResponse\x12\x1a\n" +
 	"\brequeued\x18\x01 \x01(\x03R\brequeued\x12\x1b\n" +
 	"\tnot_found\x18\x02 \x03(\tR\bnotFound\x12\x18\n" +
-	"\askipped\x18\x03 \x01(\x03R\askipped\"t\n" +
+	"\askipped\x18\x03 \x01(\x03R\askipped\x12\x18\n" +
+	"\amatched\x18\x04 \x01(\x03R\amatched\x12\x1a\n" +
+	"\bexamined\x18\x05 \x01(\x03R\bexamined\x12\x16\n" +
+	"\x06capped\x18\x06 \x01(\bR\x06capped\"\x8d\x01\n" +
 	"\x18DeleteDeadLettersRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x120\n" +
-	"\x06filter\x18\x03 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\"R\n" +
+	"\x06filter\x18\x03 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xa0\x01\n" +
 	"\x19DeleteDeadLettersResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\x03R\adeleted\x12\x1b\n" +
-	"\tnot_found\x18\x02 \x03(\tR\bnotFound\"\x17\n" +
+	"\tnot_found\x18\x02 \x03(\tR\bnotFound\x12\x18\n" +
+	"\amatched\x18\x03 \x01(\x03R\amatched\x12\x1a\n" +
+	"\bexamined\x18\x04 \x01(\x03R\bexamined\x12\x16\n" +
+	"\x06capped\x18\x05 \x01(\bR\x06capped\"\x17\n" +
 	"\x15DescribeServerRequest\"\xfc\x02\n" +
 	"\x16DescribeServerResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +

@@ -524,8 +524,11 @@ type BulkProgress struct {
 	Skipped int64 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// This is the last one.
 	Done bool `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`
-	// There may be more that match than max_tasks.
-	Capped        bool `protobuf:"varint,5,opt,name=capped,proto3" json:"capped,omitempty"`
+	// There may be more that match than max_tasks; of a dry run of dead letters, than among those that
+	// were examined.
+	Capped bool `protobuf:"varint,5,opt,name=capped,proto3" json:"capped,omitempty"`
+	// Of a dry run of dead letters: how many were examined, 1,000,000 at most.
+	Examined      int64 `protobuf:"varint,6,opt,name=examined,proto3" json:"examined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -593,6 +596,13 @@ func (x *BulkProgress) GetCapped() bool {
 		return x.Capped
 	}
 	return false
+}
+
+func (x *BulkProgress) GetExamined() int64 {
+	if x != nil {
+		return x.Examined
+	}
+	return 0
 }
 
 type CountTasksRequest struct {
@@ -933,13 +943,14 @@ const file_ddq_v1_find_proto_rawDesc = "" +
 	"\x13DeleteTasksResponse\x120\n" +
 	"\bprogress\x18\x01 \x01(\v2\x14.ddq.v1.BulkProgressR\bprogress\"K\n" +
 	"\x17RescheduleTasksResponse\x120\n" +
-	"\bprogress\x18\x01 \x01(\v2\x14.ddq.v1.BulkProgressR\bprogress\"\x88\x01\n" +
+	"\bprogress\x18\x01 \x01(\v2\x14.ddq.v1.BulkProgressR\bprogress\"\xa4\x01\n" +
 	"\fBulkProgress\x12\x18\n" +
 	"\amatched\x18\x01 \x01(\x03R\amatched\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x03R\achanged\x12\x18\n" +
 	"\askipped\x18\x03 \x01(\x03R\askipped\x12\x12\n" +
 	"\x04done\x18\x04 \x01(\bR\x04done\x12\x16\n" +
-	"\x06capped\x18\x05 \x01(\bR\x06capped\"U\n" +
+	"\x06capped\x18\x05 \x01(\bR\x06capped\x12\x1a\n" +
+	"\bexamined\x18\x06 \x01(\x03R\bexamined\"U\n" +
 	"\x11CountTasksRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12*\n" +
 	"\x06filter\x18\x02 \x01(\v2\x12.ddq.v1.TaskFilterR\x06filter\"\xa6\x01\n" +

@@ -526,6 +526,11 @@ func (m *BulkProgress) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Examined != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Examined))
+		i--
+		dAtA[i] = 0x30
+	}
 	if m.Capped {
 		i--
 		if m.Capped {
@@ -1032,6 +1037,9 @@ func (m *BulkProgress) SizeVT() (n int) {
 	}
 	if m.Capped {
 		n += 2
+	}
+	if m.Examined != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Examined))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2322,6 +2330,25 @@ func (m *BulkProgress) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Capped = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Examined", wireType)
+			}
+			m.Examined = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Examined |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -612,8 +612,11 @@ func (*OperationReschedule_Shift) isOperationReschedule_When() {}
 
 // OperationDeadLetters are the dead letters that a filter matches; all when it is unset.
 type OperationDeadLetters struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Filter        *DeadLetterFilter      `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Filter *DeadLetterFilter      `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Counts what matches, and changes nothing. Progress: skipped are tasks of workflows' steps, which a
+	// requeue leaves as they are.
+	DryRun        bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -653,6 +656,13 @@ func (x *OperationDeadLetters) GetFilter() *DeadLetterFilter {
 		return x.Filter
 	}
 	return nil
+}
+
+func (x *OperationDeadLetters) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
 }
 
 type StartOperationResponse struct {
@@ -1047,9 +1057,10 @@ const file_ddq_v1_operation_proto_rawDesc = "" +
 	"\fexecute_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\vexecuteTime\x121\n" +
 	"\x05shift\x18\x06 \x01(\v2\x19.google.protobuf.DurationH\x00R\x05shift\x121\n" +
 	"\x06spread\x18\a \x01(\v2\x19.google.protobuf.DurationR\x06spreadB\x06\n" +
-	"\x04when\"H\n" +
+	"\x04when\"a\n" +
 	"\x14OperationDeadLetters\x120\n" +
-	"\x06filter\x18\x01 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\"I\n" +
+	"\x06filter\x18\x01 \x01(\v2\x18.ddq.v1.DeadLetterFilterR\x06filter\x12\x17\n" +
+	"\adry_run\x18\x02 \x01(\bR\x06dryRun\"I\n" +
 	"\x16StartOperationResponse\x12/\n" +
 	"\toperation\x18\x01 \x01(\v2\x11.ddq.v1.OperationR\toperation\";\n" +
 	"\x13GetOperationRequest\x12\x14\n" +

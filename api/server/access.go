@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service/scope"
+	"github.com/ddq-io/ddq/api/service/tenants"
 	"github.com/ddq-io/ddq/api/wire"
 )
 
@@ -25,6 +26,7 @@ type accessService struct {
 // contents says what is in the namespace of a call.
 type contents interface {
 	Empty(ctx context.Context) error
+	Usage(ctx context.Context) (tenants.Usage, error)
 }
 
 var _ ddqv1.AccessServiceServer = (*accessService)(nil)

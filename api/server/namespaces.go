@@ -27,7 +27,12 @@ func (t *accessService) GetNamespace(ctx context.Context, r *ddqv1.GetNamespaceR
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.GetNamespaceResponse{Namespace: namespaceWire(one)}, nil
+	used, err := t.contents.Usage(scope.With(ctx, one.Name))
+	if err != nil {
+		return nil, err
+	}
+	usage := &ddqv1.NamespaceUsage{Pending: used.Pending, InFlight: used.InFlight, Topics: used.Topics, Schedules: used.Schedules, Streams: used.Streams}
+	return &ddqv1.GetNamespaceResponse{Namespace: namespaceWire(one), Usage: usage}, nil
 }
 
 func (t *accessService) ListNamespaces(ctx context.Context, _ *ddqv1.ListNamespacesRequest) (*ddqv1.ListNamespacesResponse, error) {

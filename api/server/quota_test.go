@@ -196,3 +196,27 @@ func TestWorkerStreamsOfANamespaceAreBounded(t *testing.T) {
 		_ = stream.CloseSend()
 	})
 }
+
+func TestTheUseOfANamespaceIsToldToWhoMayChangeIt(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		ctx := r.bounded("acme", &ddqv1.Quotas{MaxPending: proto.Int64(5), MaxStreams: proto.Int64(3)})
+		for range 2 {
+			if reason, _ := r.enqueue(ctx, 1); reason != "" {
+				t.Fatal(reason)
+			}
+		}
+		access := ddqv1.NewAccessServiceClient(r.conn)
+		got, err := access.GetNamespace(r.as(r.root), &ddqv1.GetNamespaceRequest{Name: "acme"})
+		want := &ddqv1.NamespaceUsage{Pending: 2, Topics: 1, Streams: proto.Int64(0)}
+		if err != nil || got.Namespace.Quotas.GetMaxPending() != 5 || !proto.Equal(got.Usage, want) {
+			t.Errorf("%v, %v, want the use %v", got, err, want)
+		}
+		made, err := access.CreateToken(ctx, &ddqv1.CreateTokenRequest{Name: "ann", Grants: []*ddqv1.Grant{{Verbs: []string{"admin"}, Topics: "*"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := access.GetNamespace(inNamespace(r.as(made.Secret), "acme"), &ddqv1.GetNamespaceRequest{Name: "acme"}); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("who administers it is told: %v", err)
+		}
+	})
+}

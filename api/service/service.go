@@ -91,6 +91,11 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 // SetQuotas says where the quotas of namespaces are found. It is called before the service is used.
 func (s *Service) SetQuotas(of func(namespace string) *tenants.Quotas) { s.Tasks.tenants.SetQuotas(of) }
 
+// Usage counts what the namespace of a call has of what quotas bound. It reads no task.
+func (s *Service) Usage(ctx context.Context) (tenants.Usage, error) {
+	return s.Tasks.tenants.Usage(ctx, schedules.List)
+}
+
 // Node is the node whose use cases they are.
 func (s *Service) Node() *actors.Node { return s.node }
 

@@ -149,7 +149,7 @@ func TestPagesStandAnyAnswer(t *testing.T) {
 		for _, path := range []string{
 			"", "?page=" + text, "topic?name=" + text, "tasks?topic=" + text + "&id=" + text, "task?topic=mail&id=" + text, "changes?topic=" + text, "changes?topic=mail", "operations?topic=" + text, "operation?topic=mail&id=" + text, "dead?topic=" + text + "&error=" + text, "dead/groups?topic=" + text,
 			"schedules?topic=" + text, "schedule?topic=mail&name=" + text, "workflows?topic=" + text, "workflow?id=" + text, "due?topic=" + text, "due?from=2030-01-02T03:00&before=2030-01-02T04:00", "due?topic=mail", "nodes", "workers?topic=" + text + "&page=" + text, "shards?drain=" + text + "&topic=" + text, "settings",
-			"shards/map", "loglevel", "audit", "audit?outcome=done&resource=" + text, "audit?from=" + text, "shards?topic=" + text, "dryrun?topic=mail&name=" + text, "schedule/new?topic=" + text, "schedule/edit?topic=mail&name=" + text, "schedule/backfill?topic=mail&name=" + text + "&from=2026-01-01T00:00&to=2026-01-02T00:00",
+			"shards/map", "loglevel", "namespace?name=" + text, "audit", "audit?outcome=done&resource=" + text, "audit?from=" + text, "shards?topic=" + text, "dryrun?topic=mail&name=" + text, "schedule/new?topic=" + text, "schedule/edit?topic=mail&name=" + text, "schedule/backfill?topic=mail&name=" + text + "&from=2026-01-01T00:00&to=2026-01-02T00:00",
 		} {
 			w := httptest.NewRecorder()
 			pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, ui.Prefix+path, nil))

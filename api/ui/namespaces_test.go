@@ -38,6 +38,20 @@ func TestAPageSaysWhoseNamespaceItShows(t *testing.T) {
 			t.Errorf("there is no %q: %s", want, text)
 		}
 	}
+	if !strings.Contains(text, `href="/ui/namespace?name=acme"`) {
+		t.Errorf("there is no link to the page of acme: %s", text)
+	}
+	if _, err := ddqv1.NewAccessServiceClient(r.client.Conn()).ConfigureNamespace(t.Context(), &ddqv1.ConfigureNamespaceRequest{Name: "default", Quotas: &ddqv1.Quotas{MaxPending: proto.Int64(5000), MaxSchedules: proto.Int64(9)}}); err != nil {
+		t.Fatal(err)
+	}
+	text = r.want(http.StatusOK, http.MethodGet, "/ui/namespace?name=default", nil, ours)
+	for _, want := range []string{"<dt>tasks that wait</dt>", " 1 of 5\u202f000</dd>", " 0 of 9</dd>", `<meter aria-hidden="true" min="0" max="5000" value="1">`, "<dt>worker streams</dt><dd>no bound</dd>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q: %s", want, text)
+		}
+	}
+	r.want(http.StatusNotFound, http.MethodGet, "/ui/namespace?name=nobody", nil, ours)
+	r.want(http.StatusForbidden, http.MethodGet, "/ui/namespace?name=acme", nil, theirs)
 	if text := r.want(http.StatusOK, http.MethodGet, "/ui/settings", nil, theirs); strings.Contains(text, "<h2>Namespaces</h2>") || !strings.Contains(text, "<dd>acme</dd>") {
 		t.Errorf("a tenant sees other tenants: %s", text)
 	}

@@ -16,7 +16,7 @@ import (
 
 // asked are pages, and what else is asked for by a query, but for streams, which do not end.
 var asked = []string{
-	"", "changes", "dead", "dead/count", "dead/groups", "dryrun", "due", "login", "loglevel", "nodes", "operation", "operations", "payload", "schedule", "schedule/backfill", "schedule/edit", "schedule/new",
+	"", "changes", "dead", "dead/count", "dead/groups", "dryrun", "due", "login", "loglevel", "namespace", "nodes", "operation", "operations", "payload", "schedule", "schedule/backfill", "schedule/edit", "schedule/new",
 	"schedule/preview", "schedules", "settings", "shards", "shards/map", "task", "tasks", "tasks/count", "topic", "topic/policy", "topic/reshard", "workers", "workflow", "workflows",
 }
 

@@ -47,6 +47,22 @@ func TestNamespaceCommands(t *testing.T) {
 	run(exitOK, as("namespace", "set", "acme", "--max-pending", "0", "--enqueue-per-second", "500",
 		"--bytes-per-second", "100000", "--max-topics", "1", "--max-schedules", "20", "--max-streams", "30", "--max-in-flight", "40")...)
 	got := run(exitOK, as("namespace", "get", "acme")...)
+	rows := make(map[string]string)
+	for line := range strings.Lines(got.out) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		rows[name] = strings.TrimSpace(value)
+	}
+	for name, want := range map[string]string{
+		"enqueued/s": "500", "bytes/s": "100000", "bytes a payload": "no bound", "pending": "1 of no bound", "in flight": "0 of 40", "topics": "1 of 1", "schedules": "0 of 20", "worker streams": "0 of 30",
+	} {
+		if rows[name] != want {
+			t.Errorf("%s is %q, want %q, in\n%s", name, rows[name], want, got.out)
+		}
+	}
+	if got := run(exitOK, as("namespace", "get", "acme", "-o", "json")...); !strings.Contains(got.out, `"usage":{"pending":1,"in_flight":0,"topics":1,"schedules":0,"streams":0}`) {
+		t.Error(got.out)
+	}
+	got = run(exitOK, as("namespace", "list")...)
 	for _, want := range []string{"500 enqueued/s", "100000 bytes/s", "1 topics", "20 schedules", "30 worker streams", "40 in flight"} {
 		if !strings.Contains(got.out, want) || strings.Contains(got.out, "pending") {
 			t.Errorf("%s, want %s", got.out, want)

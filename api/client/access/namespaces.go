@@ -15,6 +15,16 @@ type Namespace struct {
 	Quotas    Quotas    `json:"quotas"`
 	Created   time.Time `json:"created,omitzero"` // of the server
 	CreatedBy string    `json:"created_by,omitempty"`
+	Usage     *Usage    `json:"usage,omitempty"` // of GetNamespace; else nil
+}
+
+// Usage is what a namespace has of what quotas bound, over all nodes. It is approximate: it changes while it is counted.
+type Usage struct {
+	Pending   int64  `json:"pending"`             // tasks that wait or are ready
+	InFlight  int64  `json:"in_flight"`           // tasks that workers hold
+	Topics    int64  `json:"topics"`              //
+	Schedules *int64 `json:"schedules,omitempty"` // 10,000 are counted at most; nil: it has no quota of them
+	Streams   *int64 `json:"streams,omitempty"`   // of workers, that are open; nil: it has no quota of them
 }
 
 // Quotas bound what a namespace has and does, over all nodes. What is over one is refused with
@@ -61,13 +71,17 @@ func (c *Access) CreateNamespace(ctx context.Context, name string, quotas QuotaC
 	return namespaceOf(r.Namespace), nil
 }
 
-// GetNamespace returns a namespace.
+// GetNamespace returns a namespace, and what it has of what its quotas bound.
 func (c *Access) GetNamespace(ctx context.Context, name string) (Namespace, error) {
 	r, err := call.Answer(ctx, c.do, call.Idempotent, c.access.GetNamespace, &ddqv1.GetNamespaceRequest{Name: name})
 	if err != nil {
 		return Namespace{}, err
 	}
-	return namespaceOf(r.Namespace), nil
+	n := namespaceOf(r.Namespace)
+	if u := r.Usage; u != nil { // a server of before has none
+		n.Usage = &Usage{u.Pending, u.InFlight, u.Topics, u.Schedules, u.Streams}
+	}
+	return n, nil
 }
 
 // ListNamespaces returns all, by name.

@@ -33,6 +33,11 @@ func Listed(ctx context.Context, counts Counts, lists Lists, shards []store.Shar
 	if cells < most {
 		return cells, nil
 	}
+	return Count(ctx, lists, shards, list, most)
+}
+
+// Count returns how many cells of shards are on a list, or most if there are more. It reads them, a page at a time.
+func Count(ctx context.Context, lists Lists, shards []store.Shard, list string, most int64) (n int64, err error) {
 	for _, shard := range shards {
 		for after := (store.Wake{}); n < most; {
 			page, err := lists.Listed(ctx, shard, list, after, listedPage)

@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/intake"
+	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -115,17 +116,24 @@ func (s *Tenants) look(ctx context.Context, a *intake.Allowance, most int, count
 
 // shards are those of the topics of a namespace.
 func (s *Tenants) shards(ctx context.Context, namespace string) ([]store.Shard, error) {
-	topics, err := s.store.ListTopics(ctx)
+	topics, err := s.topics(ctx, namespace)
+	return shardsOf(topics), err
+}
+
+// topics are those of a namespace.
+func (s *Tenants) topics(ctx context.Context, namespace string) ([]store.Topic, error) {
+	all, err := s.store.ListTopics(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var shards []store.Shard
+	return scope.Topics(scope.With(ctx, namespace), all), nil
+}
+
+func shardsOf(topics []store.Topic) (shards []store.Shard) {
 	for i := range topics {
-		if of, _ := store.SplitName(topics[i].Name); of == namespace {
-			shards = append(shards, place.Shards(&topics[i])...)
-		}
+		shards = append(shards, place.Shards(&topics[i])...)
 	}
-	return shards, nil
+	return shards
 }
 
 // limitKey is where the store keeps a limit of a namespace. No topic has that name.

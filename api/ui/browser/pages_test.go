@@ -31,6 +31,7 @@ func (s *server) fill() {
 	s.call("POST", "/v1/topics/sms/tasks", map[string]any{"id": "code-1", "max_retries": 0})
 	s.kill("sms", "sender-1", "gateway: no route to +1 555 0100")
 	s.fillChanges()
+	s.call("POST", "/v1/namespaces", map[string]any{"name": "acme", "quotas": map[string]any{"enqueue_per_second": 200, "max_topics": "20", "max_in_flight": "50"}})
 	s.call("PUT", "/v1/topics/report/schedules/nightly", map[string]any{
 		"timetable": map[string]any{"entries": []map[string]any{{"cron": "30 2 * * *"}}, "zone": "Europe/Berlin"}, "task": map[string]any{},
 	})
@@ -95,6 +96,7 @@ var pages = []struct {
 	{"shards", "/ui/shards?topic=sms", true},
 	{"shards-map", "/ui/shards/map", true},
 	{"settings", "/ui/settings", true},
+	{"namespace", "/ui/namespace?name=acme", true},
 	{"loglevel", "/ui/loglevel", true},
 	{"audit", "/ui/audit", true},
 	{"nothing", "/ui/nothing", false},

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"strconv"
+	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -22,16 +23,21 @@ func (p *settingsPage) namespaces() g.Node {
 
 func (p *settingsPage) namespace(n *ddqv1.Namespace) g.Node {
 	q := n.GetQuotas()
-	made := g.Group{g.Text("always there")}
-	if at := n.GetCreateTime(); at != nil {
-		made = g.Group{g.Text(frame.AwayText(at, p.Now) + " "), frame.Quiet("by " + frame.Cut(n.GetCreatedBy()))}
-	}
 	return h.Tr(
-		frame.RowHead(g.Text(frame.Cut(n.GetName()))),
+		frame.RowHead(frame.Anchor(frame.Cut(n.GetName()), "namespace", "name", n.GetName())),
 		frame.Amounts(rateText(q.GetEnqueuePerSecond()), quotaText(q.GetEnqueueBurst()), quotaText(q.GetMaxPending()), quotaText(q.GetMaxPayloadBytes()),
 			quotaText(q.GetBytesPerSecond()), quotaText(q.GetMaxTopics()), quotaText(q.GetMaxSchedules()), quotaText(q.GetMaxStreams()), quotaText(q.GetMaxInFlight())),
-		h.Td(made),
+		h.Td(made(n, p.Now)),
 	)
+}
+
+// made says when and by whom a namespace was made.
+func made(n *ddqv1.Namespace, now time.Time) g.Node {
+	at := n.GetCreateTime()
+	if at == nil {
+		return g.Text("always there")
+	}
+	return g.Group{g.Text(frame.AwayText(at, now) + " "), frame.Quiet("by " + frame.Cut(n.GetCreatedBy()))}
 }
 
 func rateText(perSecond float64) string {

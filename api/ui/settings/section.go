@@ -18,8 +18,9 @@ func New(conn grpc.ClientConnInterface) frame.Section {
 	s := &section{admin: ddqv1.NewAdminServiceClient(conn), access: ddqv1.NewAccessServiceClient(conn)}
 	return frame.Section{
 		Pages: map[string]frame.Maker{
-			"settings": s.settings,
-			"loglevel": s.logLevel,
+			"settings":  s.settings,
+			"namespace": s.namespace,
+			"loglevel":  s.logLevel,
 		},
 		Actions: map[string]frame.Action{
 			"tokens/revoke": s.revokeToken,

@@ -3,8 +3,10 @@ package security
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -96,10 +98,16 @@ func (c namespaceCommands) list() *cobra.Command {
 func (c namespaceCommands) get() *cobra.Command {
 	return &cobra.Command{
 		Use:   "get <name>",
-		Short: "Show a namespace and its quotas",
+		Short: "Show a namespace, its quotas, and what it has of what they bound",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.Call(cmd, func(ctx context.Context, s *client.Client) error { return c.print(one(s.GetNamespace(ctx, args[0]))) })
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
+				n, err := s.GetNamespace(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return c.Record(n, namespaceRows(&n)...)
+			})
 		},
 	}
 }
@@ -148,6 +156,42 @@ func (c namespaceCommands) print(all []access.Namespace, err error) error {
 		}
 	}
 	return out.End(err, "no namespaces")
+}
+
+// namespaceRows are the lines of a table about one namespace: each quota, and what there is beside what may be.
+func namespaceRows(n *access.Namespace) []table.Row {
+	rows := []table.Row{{"name", n.Name}}
+	if n.CreatedBy != "" {
+		rows = append(rows, table.Row{"made by", n.CreatedBy})
+	}
+	q := &n.Quotas
+	var pending, inFlight, topics, schedules, streams *int64
+	if u := n.Usage; u != nil { // a server of before does not say it
+		pending, inFlight, topics, schedules, streams = &u.Pending, &u.InFlight, &u.Topics, u.Schedules, u.Streams
+	}
+	bound := func(most int64) string {
+		if most == 0 {
+			return "no bound"
+		}
+		return strconv.FormatInt(most, 10)
+	}
+	used := func(n *int64, most int64) string {
+		if n == nil {
+			return bound(most)
+		}
+		return fmt.Sprintf("%d of %s", *n, bound(most))
+	}
+	enqueued := bound(0)
+	if q.EnqueuePerSecond != 0 {
+		enqueued = fmt.Sprintf("%g", q.EnqueuePerSecond)
+	}
+	rows = append(rows, table.Row{"enqueued/s", enqueued})
+	if q.EnqueueBurst != 0 {
+		rows = append(rows, table.Row{"at once", bound(q.EnqueueBurst)})
+	}
+	return append(rows, table.Row{"bytes/s", bound(q.BytesPerSecond)}, table.Row{"bytes a payload", bound(q.MaxPayloadBytes)},
+		table.Row{"pending", used(pending, q.MaxPending)}, table.Row{"in flight", used(inFlight, q.MaxInFlight)}, table.Row{"topics", used(topics, q.MaxTopics)},
+		table.Row{"schedules", used(schedules, q.MaxSchedules)}, table.Row{"worker streams", used(streams, q.MaxStreams)})
 }
 
 func quotasText(q *access.Quotas) string {

@@ -400,12 +400,16 @@ class Binding(TypedDict, total=False):
 
 # BulkProgress is how far a change of many tasks has come.
 class BulkProgress(TypedDict, total=False):
-    # There may be more that match than max_tasks.
+    # There may be more that match than max_tasks; of a dry run of dead letters, than among those that
+    # were examined.
     capped: bool
     # A number of 64 bits, as text.
     changed: str
     # This is the last one.
     done: bool
+    # Of a dry run of dead letters: how many were examined, 1,000,000 at most.
+    # A number of 64 bits, as text.
+    examined: str
     # A number of 64 bits, as text.
     matched: str
     # Matched, and delivered, deleted or edited before it was their turn; of a delete also tasks of
@@ -648,14 +652,22 @@ DeleteCalendarResponse = Dict[str, object]
 
 
 class DeleteDeadLettersRequest(TypedDict, total=False):
+    # As in RequeueDeadLettersRequest.
+    dry_run: bool
     filter: DeadLetterFilter
     # These tasks, at most 1,000; with none, those that the filter matches.
     ids: List[str]
 
 
 class DeleteDeadLettersResponse(TypedDict, total=False):
+    capped: bool
     # A number of 64 bits, as text.
     deleted: str
+    # A number of 64 bits, as text.
+    examined: str
+    # Of a dry run, as in RequeueDeadLettersResponse.
+    # A number of 64 bits, as text.
+    matched: str
     # Of ids: those that are no dead letters.
     not_found: List[str]
 
@@ -996,6 +1008,8 @@ class GetCalendarResponse(TypedDict, total=False):
 
 class GetNamespaceResponse(TypedDict, total=False):
     namespace: Namespace
+    # Not of the namespaces of ListNamespaces, as it is counted for the call.
+    usage: NamespaceUsage
 
 
 class GetOperationResponse(TypedDict, total=False):
@@ -1346,6 +1360,26 @@ class Namespace(TypedDict, total=False):
     quotas: Quotas
 
 
+# NamespaceUsage is what a namespace has of what quotas bound, over all nodes. It is approximate: shards
+# are counted one after another while tasks move, and where nodes share what a quota leaves, the use
+# may be above it for a moment.
+class NamespaceUsage(TypedDict, total=False):
+    # Tasks that workers hold.
+    # A number of 64 bits, as text.
+    in_flight: str
+    # Tasks that wait or are ready, in all of its topics.
+    # A number of 64 bits, as text.
+    pending: str
+    # Schedules, in all of its topics: at most 10,000 are counted. Unset where there is no quota of them.
+    # A number of 64 bits, as text.
+    schedules: str
+    # Streams of workers that are open. Unset where there is no quota of them: nobody counts them then.
+    # A number of 64 bits, as text.
+    streams: str
+    # A number of 64 bits, as text.
+    topics: str
+
+
 class Node(TypedDict, total=False):
     # Where its gRPC port is reached.
     addr: str
@@ -1452,6 +1486,9 @@ class Operation(TypedDict, total=False):
 
 # OperationDeadLetters are the dead letters that a filter matches; all when it is unset.
 class OperationDeadLetters(TypedDict, total=False):
+    # Counts what matches, and changes nothing. Progress: skipped are tasks of workflows' steps, which a
+    # requeue leaves as they are.
+    dry_run: bool
     filter: DeadLetterFilter
 
 
@@ -1935,6 +1972,8 @@ ReleaseShardResponse = Dict[str, object]
 
 
 class RequeueDeadLettersRequest(TypedDict, total=False):
+    # Without ids: counts what matches among the first 10,000 dead letters, and changes nothing.
+    dry_run: bool
     filter: DeadLetterFilter
     # These tasks, at most 1,000; with none, those that the filter matches. A task of a workflow's step
     # among them is refused, and nothing is requeued: STEP_OF_WORKFLOW.
@@ -1942,6 +1981,14 @@ class RequeueDeadLettersRequest(TypedDict, total=False):
 
 
 class RequeueDeadLettersResponse(TypedDict, total=False):
+    # Of a dry run: there may be more that match, among those that were not examined.
+    capped: bool
+    # Of a dry run: how many dead letters were examined.
+    # A number of 64 bits, as text.
+    examined: str
+    # Of a dry run: how many match, with those that would be skipped.
+    # A number of 64 bits, as text.
+    matched: str
     # Of ids: those that are no dead letters.
     not_found: List[str]
     # A number of 64 bits, as text.

@@ -458,12 +458,20 @@ export interface Binding {
 
 /** BulkProgress is how far a change of many tasks has come. */
 export interface BulkProgress {
-  /** There may be more that match than max_tasks. */
+  /**
+   * There may be more that match than max_tasks; of a dry run of dead letters, than among those that
+   * were examined.
+   */
   capped?: boolean;
   /** A number of 64 bits, as text. */
   changed?: string;
   /** This is the last one. */
   done?: boolean;
+  /**
+   * Of a dry run of dead letters: how many were examined, 1,000,000 at most.
+   * A number of 64 bits, as text.
+   */
+  examined?: string;
   /** A number of 64 bits, as text. */
   matched?: string;
   /**
@@ -729,14 +737,24 @@ export type DeadReason =
 export type DeleteCalendarResponse = Record<string, unknown>;
 
 export interface DeleteDeadLettersRequest {
+  /** As in RequeueDeadLettersRequest. */
+  dry_run?: boolean;
   filter?: DeadLetterFilter;
   /** These tasks, at most 1,000; with none, those that the filter matches. */
   ids?: string[];
 }
 
 export interface DeleteDeadLettersResponse {
+  capped?: boolean;
   /** A number of 64 bits, as text. */
   deleted?: string;
+  /** A number of 64 bits, as text. */
+  examined?: string;
+  /**
+   * Of a dry run, as in RequeueDeadLettersResponse.
+   * A number of 64 bits, as text.
+   */
+  matched?: string;
   /** Of ids: those that are no dead letters. */
   not_found?: string[];
 }
@@ -1136,6 +1154,8 @@ export interface GetCalendarResponse {
 
 export interface GetNamespaceResponse {
   namespace?: Namespace;
+  /** Not of the namespaces of ListNamespaces, as it is counted for the call. */
+  usage?: NamespaceUsage;
 }
 
 export interface GetOperationResponse {
@@ -1515,6 +1535,36 @@ export interface Namespace {
   quotas?: Quotas;
 }
 
+/**
+ * NamespaceUsage is what a namespace has of what quotas bound, over all nodes. It is approximate: shards
+ * are counted one after another while tasks move, and where nodes share what a quota leaves, the use
+ * may be above it for a moment.
+ */
+export interface NamespaceUsage {
+  /**
+   * Tasks that workers hold.
+   * A number of 64 bits, as text.
+   */
+  in_flight?: string;
+  /**
+   * Tasks that wait or are ready, in all of its topics.
+   * A number of 64 bits, as text.
+   */
+  pending?: string;
+  /**
+   * Schedules, in all of its topics: at most 10,000 are counted. Unset where there is no quota of them.
+   * A number of 64 bits, as text.
+   */
+  schedules?: string;
+  /**
+   * Streams of workers that are open. Unset where there is no quota of them: nobody counts them then.
+   * A number of 64 bits, as text.
+   */
+  streams?: string;
+  /** A number of 64 bits, as text. */
+  topics?: string;
+}
+
 export interface Node {
   /** Where its gRPC port is reached. */
   addr?: string;
@@ -1625,6 +1675,11 @@ export interface Operation {
 
 /** OperationDeadLetters are the dead letters that a filter matches; all when it is unset. */
 export interface OperationDeadLetters {
+  /**
+   * Counts what matches, and changes nothing. Progress: skipped are tasks of workflows' steps, which a
+   * requeue leaves as they are.
+   */
+  dry_run?: boolean;
   filter?: DeadLetterFilter;
 }
 
@@ -2155,6 +2210,8 @@ export interface ReleaseShardRequest {
 export type ReleaseShardResponse = Record<string, unknown>;
 
 export interface RequeueDeadLettersRequest {
+  /** Without ids: counts what matches among the first 10,000 dead letters, and changes nothing. */
+  dry_run?: boolean;
   filter?: DeadLetterFilter;
   /**
    * These tasks, at most 1,000; with none, those that the filter matches. A task of a workflow's step
@@ -2164,6 +2221,18 @@ export interface RequeueDeadLettersRequest {
 }
 
 export interface RequeueDeadLettersResponse {
+  /** Of a dry run: there may be more that match, among those that were not examined. */
+  capped?: boolean;
+  /**
+   * Of a dry run: how many dead letters were examined.
+   * A number of 64 bits, as text.
+   */
+  examined?: string;
+  /**
+   * Of a dry run: how many match, with those that would be skipped.
+   * A number of 64 bits, as text.
+   */
+  matched?: string;
   /** Of ids: those that are no dead letters. */
   not_found?: string[];
   /** A number of 64 bits, as text. */
