@@ -83,3 +83,24 @@ func (c *DeadLetters) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLetters
 	reply, err := call.Answer(ctx, c.do, call.Once, c.admin.DeleteDeadLetters, r)
 	return reply.GetDeleted(), reply.GetNotFound(), err
 }
+
+// DeadCount is what a dry run counted.
+type DeadCount struct {
+	Matched  int64
+	Skipped  int64 // of those that match: tasks of workflows' steps, which a requeue leaves as they are
+	Examined int64 // dead letters, 10,000 at most
+	Capped   bool  // there may be more that match, among those that were not examined
+}
+
+// CountRequeue counts what RequeueMatching would requeue, and changes nothing. A server of before does not know
+// that it is not to requeue them: update it first.
+func (c *DeadLetters) CountRequeue(ctx context.Context, topic string, f DeadLetterFilter) (DeadCount, error) {
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.RequeueDeadLetters, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.Wire(), DryRun: true})
+	return DeadCount{r.GetMatched(), r.GetSkipped(), r.GetExamined(), r.GetCapped()}, err
+}
+
+// CountDelete counts what DeleteMatching would delete, as CountRequeue does.
+func (c *DeadLetters) CountDelete(ctx context.Context, topic string, f DeadLetterFilter) (DeadCount, error) {
+	r, err := call.Answer(ctx, c.do, call.Idempotent, c.admin.DeleteDeadLetters, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Filter: f.Wire(), DryRun: true})
+	return DeadCount{Matched: r.GetMatched(), Examined: r.GetExamined(), Capped: r.GetCapped()}, err
+}

@@ -153,6 +153,10 @@ func (a *admin) RequeueDeadLetters(ctx context.Context, r *ddqv1.RequeueDeadLett
 	if e != nil {
 		return nil, e
 	}
+	if r.DryRun {
+		p, err := a.dryRun(ctx, r, filter, true)
+		return &ddqv1.RequeueDeadLettersResponse{Skipped: p.Skipped, Matched: p.Matched, Examined: p.Examined, Capped: p.Capped}, err
+	}
 	done, err := a.service.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter, service.Pace{})
 	if err != nil {
 		return nil, err
@@ -165,11 +169,29 @@ func (a *admin) DeleteDeadLetters(ctx context.Context, r *ddqv1.DeleteDeadLetter
 	if e != nil {
 		return nil, e
 	}
+	if r.DryRun {
+		p, err := a.dryRun(ctx, r, filter, false)
+		return &ddqv1.DeleteDeadLettersResponse{Matched: p.Matched, Examined: p.Examined, Capped: p.Capped}, err
+	}
 	n, missing, err := a.service.DeadLetters.Delete(ctx, r.Topic, r.Ids, filter, service.Pace{})
 	if err != nil {
 		return nil, err
 	}
 	return &ddqv1.DeleteDeadLettersResponse{Deleted: n, NotFound: texts(missing)}, nil
+}
+
+// deadAsked is what requeues and deletes of dead letters have in common.
+type deadAsked interface {
+	GetTopic() string
+	GetIds() []string
+}
+
+// dryRun counts the dead letters that a call would change.
+func (a *admin) dryRun(ctx context.Context, r deadAsked, filter service.DeadFilter, requeue bool) (p service.Progress, err error) {
+	if len(r.GetIds()) > 0 {
+		return p, wire.Invalid("BAD_FILTER", "ids", "must be empty in a dry run, which counts what a filter matches")
+	}
+	return a.service.DeadLetters.Count(ctx, r.GetTopic(), filter, service.DryRun{Most: service.DryRunCall, Requeue: requeue})
 }
 
 func (a *admin) DescribeServer(ctx context.Context, _ *ddqv1.DescribeServerRequest) (*ddqv1.DescribeServerResponse, error) {

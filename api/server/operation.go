@@ -79,12 +79,12 @@ func (s *operationServer) actOf(ctx context.Context, r *ddqv1.StartOperationRequ
 	case *ddqv1.StartOperationRequest_Reencrypt:
 		return s.reencryptAct(ctx, r)
 	case *ddqv1.StartOperationRequest_RequeueDeadLetters:
-		return s.deadAct(ctx, r, a.RequeueDeadLetters, func(ctx context.Context, f service.DeadFilter, at service.Pace) error {
+		return s.deadAct(ctx, r, a.RequeueDeadLetters, true, func(ctx context.Context, f service.DeadFilter, at service.Pace) error {
 			_, err := s.dead.Requeue(ctx, r.Topic, nil, f, at)
 			return err
 		})
 	case *ddqv1.StartOperationRequest_DeleteDeadLetters:
-		return s.deadAct(ctx, r, a.DeleteDeadLetters, func(ctx context.Context, f service.DeadFilter, at service.Pace) error {
+		return s.deadAct(ctx, r, a.DeleteDeadLetters, false, func(ctx context.Context, f service.DeadFilter, at service.Pace) error {
 			_, _, err := s.dead.Delete(ctx, r.Topic, nil, f, at)
 			return err
 		})
@@ -124,14 +124,23 @@ func (s *operationServer) reencryptAct(ctx context.Context, r *ddqv1.StartOperat
 	}, nil
 }
 
-// deadAct is an operation on dead letters.
-func (s *operationServer) deadAct(ctx context.Context, r *ddqv1.StartOperationRequest, which *ddqv1.OperationDeadLetters, do func(context.Context, service.DeadFilter, service.Pace) error) (operations.Act, error) {
+// deadAct is an operation on dead letters, which requeues them or does something else.
+func (s *operationServer) deadAct(ctx context.Context, r *ddqv1.StartOperationRequest, which *ddqv1.OperationDeadLetters, requeue bool, do func(context.Context, service.DeadFilter, service.Pace) error) (operations.Act, error) {
 	filter, e := filterOf(which.GetFilter())
 	if e != nil {
 		return nil, e
 	}
 	if _, err := s.topics.Describe(ctx, r.Topic); err != nil {
 		return nil, err
+	}
+	if which.GetDryRun() {
+		return func(ctx context.Context, report func(operations.Progress) error) error {
+			p, err := s.dead.Count(ctx, r.Topic, filter, service.DryRun{Most: service.DryRunOperation, Requeue: requeue, Report: reporting(report)})
+			if err != nil {
+				return err
+			}
+			return reporting(report)(p)
+		}, nil
 	}
 	return func(ctx context.Context, report func(operations.Progress) error) error {
 		return do(ctx, filter, service.Pace{Batch: batchAt(r.RatePerS), Report: reporting(report)})
@@ -175,7 +184,7 @@ func shiftAsked(a *ddqv1.OperationReschedule) *ddqv1.RescheduleTasksRequest {
 // reporting hands on how far a change is.
 func reporting(report func(operations.Progress) error) func(service.Progress) error {
 	return func(p service.Progress) error {
-		return report(operations.Progress{Matched: p.Matched, Changed: p.Changed, Skipped: p.Skipped, Capped: p.Capped})
+		return report(operations.Progress{Matched: p.Matched, Changed: p.Changed, Skipped: p.Skipped, Capped: p.Capped, Examined: p.Examined})
 	}
 }
 
@@ -236,7 +245,7 @@ var operationStateToWire = [...]ddqv1.OperationState{
 func operationWire(o *operations.Operation) *ddqv1.Operation {
 	w := &ddqv1.Operation{
 		Id: o.ID, Request: &ddqv1.StartOperationRequest{Topic: o.Topic}, State: wire.Enum(operationStateToWire[:], o.State),
-		Progress: &ddqv1.BulkProgress{Matched: o.Matched, Changed: o.Changed, Skipped: o.Skipped, Capped: o.Capped, Done: o.State.Ended()},
+		Progress: &ddqv1.BulkProgress{Matched: o.Matched, Changed: o.Changed, Skipped: o.Skipped, Capped: o.Capped, Examined: o.Examined, Done: o.State.Ended()},
 		Node:     o.Node, StartedBy: wire.Text(o.By), CreatedUnixMs: int64(o.Created), BeganUnixMs: int64(o.Began), EndedUnixMs: int64(o.Ended),
 		Stopping: o.Stopping,
 	}

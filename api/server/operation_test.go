@@ -88,6 +88,14 @@ func TestOperationsOnDeadLetters(t *testing.T) {
 			must(r, err)
 		}
 		all := &ddqv1.OperationDeadLetters{}
+		dry := &ddqv1.OperationDeadLetters{DryRun: true}
+		for _, request := range []*ddqv1.StartOperationRequest{
+			{Action: &ddqv1.StartOperationRequest_RequeueDeadLetters{RequeueDeadLetters: dry}}, {Action: &ddqv1.StartOperationRequest_DeleteDeadLetters{DeleteDeadLetters: dry}},
+		} {
+			if p := r.operation(request).Progress; p.Matched != 9 || p.Changed != 0 || p.Examined != 9 || p.Capped {
+				r.Errorf("a dry run counts %v", p)
+			}
+		}
 		back := r.operation(&ddqv1.StartOperationRequest{Action: &ddqv1.StartOperationRequest_RequeueDeadLetters{RequeueDeadLetters: all}, RatePerS: 3})
 		if took := back.EndedUnixMs - back.BeganUnixMs; back.State != ddqv1.OperationState_OPERATION_STATE_DONE || back.Progress.Changed != 9 || took < 2900 {
 			r.Errorf("9 requeues at 3 a second: %v", back)

@@ -313,6 +313,13 @@ func TestDeadLettersAreListedRequeuedAndDeleted(t *testing.T) {
 		if len(list.Tasks) != 1 || list.Tasks[0].LastError != "no b" || list.Tasks[0].FinishedAt == nil || list.Tasks[0].DeadReason != ddqv1.DeadReason_DEAD_REASON_PERMANENT {
 			r.Errorf("listed %v", list)
 		}
+		again, err := r.admin.RequeueDeadLetters(r.Context(), &ddqv1.RequeueDeadLettersRequest{Topic: "t", DryRun: true})
+		must(r, err)
+		gone, err := r.admin.DeleteDeadLetters(r.Context(), &ddqv1.DeleteDeadLettersRequest{Topic: "t", DryRun: true, Filter: &ddqv1.DeadLetterFilter{ErrorContains: "none has it"}})
+		must(r, err)
+		if again.Requeued != 0 || again.Matched != 3 || again.Examined != 3 || gone.Deleted != 0 || gone.Matched != 0 || gone.Examined != 3 {
+			r.Errorf("dry runs: %v, %v", again, gone)
+		}
 		requeued, err := r.admin.RequeueDeadLetters(r.Context(), &ddqv1.RequeueDeadLettersRequest{Topic: "t", Ids: []string{"a", "x"}})
 		if err != nil || requeued.Requeued != 1 || len(requeued.NotFound) != 1 || requeued.NotFound[0] != "x" {
 			r.Errorf("requeued %v, %v", requeued, err)

@@ -240,6 +240,19 @@ func TestTaskOfAnAckThatCannotBeDeliveredIsADeadLetter(t *testing.T) {
 				t.Fatalf("dead letters are %v", why)
 			}
 		}
+		for _, c := range []struct {
+			most int64
+			f    service.DeadFilter
+			want service.Progress
+		}{
+			{100, service.DeadFilter{}, service.Progress{Matched: 2, Examined: 2}},
+			{100, service.DeadFilter{ErrorContains: "ID_CONFLICT"}, service.Progress{Matched: 1, Examined: 2}},
+			{1, service.DeadFilter{}, service.Progress{Matched: 1, Examined: 1, Capped: true}},
+		} {
+			if got, err := s.DeadLetters.Count(t.Context(), "mail", c.f, service.DryRun{Most: c.most}); err != nil || got != c.want {
+				t.Errorf("a dry run over %d counts %+v, %v, want %+v", c.most, got, err, c.want)
+			}
+		}
 		configure(t, s, "audit", func(c *store.Topic) { c.MaxPayload = 100 })
 		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{"large", "none"}, service.DeadFilter{}, service.Pace{}); done.Count != 1 || len(done.Missing) != 1 || err != nil {
 			t.Errorf("requeued %+v, %v", done, err)

@@ -41,7 +41,8 @@ type Progress struct {
 	Matched, Changed int64
 	Skipped          int64 // matched, and not there to be changed when it was their turn, or steps' to be deleted
 	Done             bool
-	Capped           bool // Max was reached
+	Capped           bool  // Max was reached
+	Examined         int64 // of a dry run of dead letters
 }
 
 // Shift says when tasks are due: at When, or, with By, from their own due times on;

@@ -26,11 +26,16 @@ type DeadLetters struct {
 // List pages through the dead letters that the filter matches.
 func (s *DeadLetters) List(ctx context.Context, topic string, f DeadFilter, size int, token string) (tasks []Found, next string, err error) {
 	return s.look.walk(ctx, topic, []store.Kind{store.KindDead}, size, token, f.matches,
-		func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
-			return s.unsent.List(ctx, shard, cursor, limit, func(cursor string, limit int) ([]store.Snapshot, string, error) {
-				return s.store.List(ctx, shard, kind, cursor, limit)
-			})
+		func(ctx context.Context, _ *store.Topic, shard store.Shard, _ store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+			return s.page(ctx, shard, cursor, limit)
 		})
+}
+
+// page returns dead letters of a shard, the undeliverable ones first, and the cursor of the next page.
+func (s *DeadLetters) page(ctx context.Context, shard store.Shard, cursor string, limit int) ([]store.Snapshot, string, error) {
+	return s.unsent.List(ctx, shard, cursor, limit, func(cursor string, limit int) ([]store.Snapshot, string, error) {
+		return s.store.List(ctx, shard, store.KindDead, cursor, limit)
+	})
 }
 
 func (f DeadFilter) matches(t *store.Snapshot) bool {

@@ -98,6 +98,10 @@ func TestADeadStepIsItsWorkflowsToRetry(t *testing.T) {
 			if e := problem.FromStore(err); e.Field != "ids" {
 				t.Errorf("its field is %q", e.Field)
 			}
+			count, err := s.DeadLetters.Count(t.Context(), topic, service.DeadFilter{}, service.DryRun{Most: 100, Requeue: true})
+			if err != nil || count != (service.Progress{Matched: 2, Skipped: 1, Examined: 2}) {
+				t.Errorf("a dry run counts %+v, %v", count, err)
+			}
 			done, err := s.DeadLetters.Requeue(t.Context(), topic, nil, service.DeadFilter{}, service.Pace{})
 			if err != nil || done.Count != 1 || done.Skipped != 1 {
 				t.Errorf("a requeue by filter is %+v, %v", done, err)

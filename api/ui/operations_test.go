@@ -90,6 +90,11 @@ func TestDeadLettersAreRequeuedAtARate(t *testing.T) {
 		r.enqueue(client.Task{Topic: "mail", ID: fmt.Sprint("t", i), MaxRetries: new(0)})
 		kill(r, "mail", "smtp said no")
 	}
+	counting := r.begins("/ui/dead/dryrun", url.Values{"topic": {"mail"}, "error": {"smtp"}})
+	r.comes(r.stream(counting, nil), ">done<")
+	if _, text := r.get(http.StatusOK, "/ui/"+counting); !strings.Contains(text, "requeue dead letters, only counted") || !strings.Contains(text, "<dt>matched</dt><dd>20</dd>") || !strings.Contains(text, "<dt>examined</dt><dd>20</dd>") || !strings.Contains(text, "<dt>changed</dt><dd>0</dd>") {
+		t.Errorf("it does not say what it counted:\n%s", text)
+	}
 	all := r.answer(http.StatusOK, "/ui/dead/count", r.form("/ui/dead?topic=mail&error=smtp", "/ui/dead/count"), "/ui/dead/requeue")
 	all.Set("rate", "1")
 	at := r.begins("/ui/dead/requeue", all)

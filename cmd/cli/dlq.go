@@ -94,11 +94,20 @@ func (c deadLetterCommands) list() *cobra.Command {
 	return cmd
 }
 
+// dryRun is what was counted, where nothing was changed.
+type dryRun struct {
+	DryRun   bool  `json:"dry_run"`
+	Matched  int64 `json:"matched"`
+	Examined int64 `json:"examined"`
+	Capped   bool  `json:"capped"`
+}
+
 type deadResult struct {
-	Topic    string   `json:"topic"`
-	Requeued *int64   `json:"requeued,omitempty"`
-	Deleted  *int64   `json:"deleted,omitempty"`
-	Skipped  int64    `json:"skipped,omitempty"` // tasks of workflows
+	Topic    string `json:"topic"`
+	Requeued *int64 `json:"requeued,omitempty"`
+	Deleted  *int64 `json:"deleted,omitempty"`
+	Skipped  int64  `json:"skipped,omitempty"` // tasks of workflows
+	*dryRun
 	NotFound []string `json:"not_found"`
 }
 
@@ -106,12 +115,14 @@ type deadResult struct {
 type dlqAction struct {
 	deadFlags
 	all   bool
+	dry   bool
 	later operation.Background
 }
 
 func (a *dlqAction) flags(fs *pflag.FlagSet) {
 	a.deadFlags.flags(fs)
 	fs.BoolVar(&a.all, "all", false, "every dead letter of the topic")
+	fs.BoolVar(&a.dry, "dry-run", false, "with a filter or --all: count what matches, and change nothing")
 	a.later.Flags(fs)
 }
 
@@ -129,6 +140,8 @@ func (a *dlqAction) target(ids []string) (f client.DeadLetterFilter, what string
 		return f, "", session.Usagef("at most %d ids at a time", maxIDs)
 	case len(ids) > 0 && (filtered || a.all), filtered && a.all:
 		return f, "", session.Usagef("give ids, or a filter, or --all")
+	case len(ids) > 0 && a.dry:
+		return f, "", session.Usagef("--dry-run goes with a filter or --all, not with ids")
 	case len(ids) > 0:
 		return f, fmt.Sprintf("%d dead letters of topic %s", len(ids), a.topic), nil
 	case filtered:
@@ -144,16 +157,20 @@ func (c deadLetterCommands) requeue() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "requeue --topic TOPIC [ID...]",
 		Short:   "Make dead letters due now, with fresh attempts",
-		Example: "  ddq dlq requeue --topic mail --error-contains timeout",
+		Example: "  ddq dlq requeue --topic mail --error-contains timeout --dry-run",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			filter, _, err := action.target(ids)
 			if err != nil {
 				return err
 			}
 			if action.later.On {
-				return action.later.Start(c.Session, cmd, action.topic, operations.Change{RequeueDead: filter.Wire()})
+				return action.later.Start(c.Session, cmd, action.topic, operations.Change{RequeueDead: filter.Wire(), DryRun: action.dry})
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
+				if action.dry {
+					n, err := s.CountRequeue(ctx, action.topic, filter)
+					return c.printCount(err, action.topic, n)
+				}
 				r := deadResult{Topic: action.topic, Requeued: new(int64)}
 				if len(ids) > 0 {
 					*r.Requeued, r.NotFound, err = s.RequeueDeadLetters(ctx, action.topic, ids)
@@ -180,13 +197,17 @@ func (c deadLetterCommands) delete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.Confirm(yes, "delete "+what); err != nil {
+			if err := c.Confirm(yes || action.dry, "delete "+what); err != nil {
 				return err
 			}
 			if action.later.On {
-				return action.later.Start(c.Session, cmd, action.topic, operations.Change{DeleteDead: filter.Wire()})
+				return action.later.Start(c.Session, cmd, action.topic, operations.Change{DeleteDead: filter.Wire(), DryRun: action.dry})
 			}
 			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
+				if action.dry {
+					n, err := s.CountDelete(ctx, action.topic, filter)
+					return c.printCount(err, action.topic, n)
+				}
 				r := deadResult{Topic: action.topic, Deleted: new(int64)}
 				if len(ids) > 0 {
 					*r.Deleted, r.NotFound, err = s.DeleteDeadLetters(ctx, action.topic, ids)
@@ -200,6 +221,22 @@ func (c deadLetterCommands) delete() *cobra.Command {
 	action.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
+}
+
+// printCount passes on err, and otherwise says what a dry run counted.
+func (c deadLetterCommands) printCount(err error, topic string, n client.DeadCount) error {
+	if err != nil {
+		return err
+	}
+	format := "%d dead letters match, of %d that were examined"
+	if n.Capped {
+		format += "; there are more"
+	}
+	if n.Skipped > 0 {
+		format += fmt.Sprintf("; %d of workflows would be skipped", n.Skipped)
+	}
+	r := deadResult{Topic: topic, Skipped: n.Skipped, NotFound: []string{}, dryRun: &dryRun{true, n.Matched, n.Examined, n.Capped}}
+	return c.Say(r, format, n.Matched, n.Examined)
 }
 
 // maxIDs is how many ids a server takes in one call.

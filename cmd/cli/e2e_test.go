@@ -142,6 +142,15 @@ func TestFailingCommandEndsInDeadLetters(t *testing.T) {
 		t.Errorf("the filter lets through %s", none.out)
 	}
 
+	for _, what := range []string{"requeue", "delete"} {
+		if got := ddq(exitOK, "dlq", what, "--topic", "mail", "--error-contains", "route", "--dry-run").out; got != "1 dead letters match, of 1 that were examined\n" {
+			t.Errorf("a dry run of %s says %q", what, got)
+		}
+	}
+	if got := ddq(exitOK, "dlq", "delete", "--topic", "mail", "--all", "--dry-run", "-o", "json").out; !strings.Contains(got, `"dry_run":true,"matched":1,"examined":1,"capped":false`) {
+		t.Errorf("a dry run is %s", got)
+	}
+	ddq(exitUsage, "dlq", "requeue", "--topic", "mail", "--dry-run", "a")
 	ddq(exitOK, "dlq", "requeue", "--topic", "mail", "a")
 	ddq(exitOK, "work", "--topic", "mail", "--count", "1", "--exec", "exit 1")
 	ddq(exitOK, "work", "--topic", "mail", "--count", "1", "--exec", "exit 1")

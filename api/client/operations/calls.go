@@ -20,7 +20,7 @@ type Change struct {
 	DeleteDead  *ddqv1.DeadLetterFilter
 	Reencrypt   bool // what the store has, with the newest data keys; the topic is empty
 
-	DryRun   bool  // of Delete and Move: count what matches, and change nothing
+	DryRun   bool  // count what matches, and change nothing; not of Reencrypt
 	MaxTasks int64 // of Delete and Move: no more than these; 0 is 1,000,000
 	Rate     int   // tasks a second at most, up to 100,000; 0: as many as it goes
 }
@@ -56,9 +56,9 @@ func (c Operations) StartOperation(ctx context.Context, topic string, change Cha
 	case change.Move != nil:
 		r.Action = &ddqv1.StartOperationRequest_RescheduleTasks{RescheduleTasks: change.Move.wire(&change)}
 	case change.RequeueDead != nil:
-		r.Action = &ddqv1.StartOperationRequest_RequeueDeadLetters{RequeueDeadLetters: &ddqv1.OperationDeadLetters{Filter: change.RequeueDead}}
+		r.Action = &ddqv1.StartOperationRequest_RequeueDeadLetters{RequeueDeadLetters: &ddqv1.OperationDeadLetters{Filter: change.RequeueDead, DryRun: change.DryRun}}
 	case change.DeleteDead != nil:
-		r.Action = &ddqv1.StartOperationRequest_DeleteDeadLetters{DeleteDeadLetters: &ddqv1.OperationDeadLetters{Filter: change.DeleteDead}}
+		r.Action = &ddqv1.StartOperationRequest_DeleteDeadLetters{DeleteDeadLetters: &ddqv1.OperationDeadLetters{Filter: change.DeleteDead, DryRun: change.DryRun}}
 	}
 	if change.Reencrypt {
 		r.Action = &ddqv1.StartOperationRequest_Reencrypt{Reencrypt: new(ddqv1.OperationReencrypt)}

@@ -37,6 +37,7 @@ type Operation struct {
 	Matched, Changed int64
 	Skipped          int64 // matched, and not changed
 	Capped           bool  // there may be more that match
+	Examined         int64 // by a dry run of dead letters
 	Rate             int   // tasks a second at most; 0: as many as it goes
 	Node             string
 	StartedBy        string // empty where nobody has to say who calls
@@ -50,7 +51,7 @@ func fromWire(o *ddqv1.Operation) Operation {
 	p, asked := o.GetProgress(), o.GetRequest()
 	out := Operation{
 		ID: o.GetId(), Topic: asked.GetTopic(), Action: actionOf(asked), State: State(o.GetState()), Rate: int(asked.GetRatePerS()),
-		Matched: p.GetMatched(), Changed: p.GetChanged(), Skipped: p.GetSkipped(), Capped: p.GetCapped(),
+		Matched: p.GetMatched(), Changed: p.GetChanged(), Skipped: p.GetSkipped(), Capped: p.GetCapped(), Examined: p.GetExamined(),
 		Node: o.GetNode(), StartedBy: o.GetStartedBy(), Stopping: o.GetStopping(),
 		CreatedAt: wire.UnixTime(o.GetCreatedUnixMs()), BeganAt: wire.UnixTime(o.GetBeganUnixMs()), EndedAt: wire.UnixTime(o.GetEndedUnixMs()),
 	}

@@ -28,6 +28,7 @@ type Progress struct {
 	Matched, Changed int64
 	Skipped          int64 // matched, and not changed
 	Capped           bool  // there may be more that match
+	Examined         int64 `json:",omitempty"` // by a dry run of dead letters
 
 	// Mark is where it is, for another one to go on from there; empty where they begin anew.
 	Mark string `json:",omitempty"`

@@ -77,6 +77,7 @@ func (p *operationPage) figures() g.Node {
 		frame.Figure("changed", g.Text(frame.CountText(progress.GetChanged()))),
 		frame.Figure("matched", g.Text(frame.CountText(progress.GetMatched()))),
 		frame.Figure("skipped", g.Text(frame.CountText(progress.GetSkipped()))),
+		g.If(progress.GetExamined() > 0, frame.Figure("examined", g.Text(frame.CountText(progress.GetExamined())))),
 	)
 }
 

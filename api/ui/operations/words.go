@@ -19,9 +19,9 @@ func doesText(o *ddqv1.Operation) string {
 	case *ddqv1.StartOperationRequest_RescheduleTasks:
 		return onlyCounts(a.RescheduleTasks.GetDryRun(), "reschedule tasks")
 	case *ddqv1.StartOperationRequest_RequeueDeadLetters:
-		return "requeue dead letters"
+		return onlyCounts(a.RequeueDeadLetters.GetDryRun(), "requeue dead letters")
 	case *ddqv1.StartOperationRequest_DeleteDeadLetters:
-		return "delete dead letters"
+		return onlyCounts(a.DeleteDeadLetters.GetDryRun(), "delete dead letters")
 	}
 	return "not known here"
 }

@@ -116,6 +116,7 @@ func rateField() g.Node {
 func (b *bulk) forms() g.Node {
 	which := g.Group{frame.Hidden(b.pairs()...), frame.Hidden("which", "all", "count", fmt.Sprint(b.count))}
 	return g.Group{
+		g.If(b.more, frame.Post("dead/dryrun", frame.Hidden(b.pairs()...), frame.Button("Count all of them first", h.Class("plain")))),
 		frame.Post("dead/requeue", h.Class("column"), which, rateField(), frame.Button("Requeue all of them")),
 		frame.Post("dead/delete", h.Class("column"), which, rateField(), frame.Sure("To delete all of them, type the name of the topic"), frame.Danger("Delete all of them")),
 		h.P(h.Class("quiet"), g.Text("With a number a second, "), frame.Anchor("an operation", "operations", "topic", b.topic), g.Text(" does it, which goes on without this page.")),

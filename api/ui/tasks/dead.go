@@ -186,3 +186,17 @@ func (s *section) deleteDead(ctx context.Context, form url.Values) (string, stri
 	_, err = s.admin.DeleteDeadLetters(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Ids: ids, Filter: filter})
 	return deadPath(form), "deleted", err
 }
+
+// dryRunDead has an operation count all that a filter matches, and changes nothing.
+func (s *section) dryRunDead(ctx context.Context, form url.Values) (string, string, error) {
+	topic, err := frame.Required(form, "topic")
+	if err != nil {
+		return "", "", err
+	}
+	filter, err := deadFilter(form)
+	if err != nil {
+		return "", "", err
+	}
+	which := &ddqv1.OperationDeadLetters{Filter: filter, DryRun: true}
+	return s.start(ctx, form, &ddqv1.StartOperationRequest{Topic: topic, Action: &ddqv1.StartOperationRequest_RequeueDeadLetters{RequeueDeadLetters: which}})
+}

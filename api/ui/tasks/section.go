@@ -45,6 +45,7 @@ func New(conn grpc.ClientConnInterface, traces string) frame.Section {
 			"task/requeue":     s.requeueTask,
 			"dead/requeue":     s.requeueDead,
 			"dead/delete":      s.deleteDead,
+			"dead/dryrun":      s.dryRunDead,
 			"tasks/delete":     s.deleteTasks,
 			"tasks/reschedule": s.rescheduleTasks,
 		},

@@ -70,6 +70,7 @@ type view struct {
 	Changed   int64  `json:"changed"`
 	Skipped   int64  `json:"skipped"`
 	Capped    bool   `json:"capped,omitempty"`
+	Examined  int64  `json:"examined,omitempty"`
 	Rate      int    `json:"rate_per_s,omitempty"`
 	Node      string `json:"node"`
 	StartedBy string `json:"started_by,omitempty"`
@@ -82,7 +83,7 @@ type view struct {
 
 func viewOf(o *operations.Operation) view {
 	return view{
-		o.Topic, o.ID, o.Action, o.State.String(), o.Matched, o.Changed, o.Skipped, o.Capped, o.Rate, o.Node, o.StartedBy, o.Stopping,
+		o.Topic, o.ID, o.Action, o.State.String(), o.Matched, o.Changed, o.Skipped, o.Capped, o.Examined, o.Rate, o.Node, o.StartedBy, o.Stopping,
 		o.Error, terminal.Clock(o.CreatedAt), terminal.Clock(o.BeganAt), terminal.Clock(o.EndedAt),
 	}
 }
@@ -92,6 +93,9 @@ func (v *view) rows() []table.Row {
 	rows := []table.Row{
 		{"id", v.ID}, {"topic", v.Topic}, {"action", v.Action}, {"state", v.word()}, {"changed", fmt.Sprintf("%d of %d, %d skipped", v.Changed, v.Matched, v.Skipped)},
 		{"node", v.Node}, {"created", v.Created},
+	}
+	if v.Examined > 0 {
+		rows = append(rows, table.Row{"examined", v.Examined})
 	}
 	for _, r := range []struct{ name, value string }{{"began", v.Began}, {"ended", v.Ended}, {"started by", v.StartedBy}, {"error", v.Error}} {
 		if r.value != "" {

@@ -110,12 +110,12 @@ class Client:
         pages = self._pages("GET", f"{_topic_path(topic, 'topic')}/dead", page_size, query=cast(Query, query))
         return (task_of(raw) for page in pages for raw in page.get("tasks", []))
 
-    def requeue_dead(self, topic: str, ids: Iterable[str] = (), *, filter: Optional[wire.DeadLetterFilter] = None) -> wire.RequeueDeadLettersResponse:
-        """Make dead letters live again, by their ids or by a filter."""
-        return self.call("POST", f"{_topic_path(topic, 'topic')}/dead:requeue", body=_which(ids, filter))
+    def requeue_dead(self, topic: str, ids: Iterable[str] = (), *, filter: Optional[wire.DeadLetterFilter] = None, dry_run: bool = False) -> wire.RequeueDeadLettersResponse:
+        """Make dead letters live again, by their ids or by a filter. A dry run counts what the filter matches, and changes nothing."""
+        return self.call("POST", f"{_topic_path(topic, 'topic')}/dead:requeue", body=_which(ids, filter, dry_run))
 
-    def delete_dead(self, topic: str, ids: Iterable[str] = (), *, filter: Optional[wire.DeadLetterFilter] = None) -> wire.DeleteDeadLettersResponse:
-        return self.call("POST", f"{_topic_path(topic, 'topic')}/dead:delete", body=_which(ids, filter))
+    def delete_dead(self, topic: str, ids: Iterable[str] = (), *, filter: Optional[wire.DeadLetterFilter] = None, dry_run: bool = False) -> wire.DeleteDeadLettersResponse:
+        return self.call("POST", f"{_topic_path(topic, 'topic')}/dead:delete", body=_which(ids, filter, dry_run))
 
     # Topics
 
@@ -196,8 +196,8 @@ class Client:
                 return
 
 
-def _which(ids: Iterable[str], filter: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    return stripped({"ids": list(ids) or None, "filter": filter})
+def _which(ids: Iterable[str], filter: Optional[Mapping[str, Any]], dry_run: bool) -> Dict[str, Any]:
+    return stripped({"ids": list(ids) or None, "filter": filter, "dry_run": dry_run or None})
 
 
 def _topic_path(name: str, field: str = "name") -> str:
