@@ -77,6 +77,7 @@ var pages = []struct {
 	{"task", "/ui/task?topic=mail&id=welcome-00", true},
 	{"failed", "/ui/task?topic=sms&id=code-1", true},
 	{"dead", "/ui/dead?topic=sms", true},
+	{"dead-groups", "/ui/dead/groups?topic=sms", true},
 	{"wrong", "/ui/tasks?topic=mail&state=lost&due_from=2030-01-02T00:00&due_before=2030-01-01T00:00", false},
 	{"changes", "/ui/changes?topic=watched", true},
 	{"unwatched", "/ui/changes?topic=mail", false},

@@ -56,8 +56,11 @@ func (s *server) fillPictures() {
 		s.call("POST", "/v1/topics/mail/tasks", map[string]any{"id": fmt.Sprint("soon-", i), "delay": fmt.Sprintf("%ds", 1+2*i+i*i%11)})
 	}
 	s.call("PATCH", "/v1/topics/mail", map[string]any{"policy": map[string]any{"rate": map[string]any{"kind": "RATE_KIND_TOKEN_BUCKET", "count": 50, "period_ms": "1000", "burst": 50}, "concurrency": 20}})
+	for i, why := range []string{"gateway: no route to +1 555 0101", "gateway: no route to +1 555 0102", "timeout after 1.5s", "timeout after 2.25s", "timeout after 3s", "number 0100 is on the block list"} {
+		s.call("POST", "/v1/topics/sms/tasks", map[string]any{"id": fmt.Sprint("code-", 2+i), "max_retries": 0})
+		s.kill("sms", "sender-1", why)
+	}
 	s.call("POST", "/v1/topics/report/schedules/nightly:trigger", map[string]any{"request_id": "by-hand"})
-	s.call("POST", "/v1/namespaces", map[string]any{"name": "acme", "quotas": map[string]any{"enqueue_per_second": 200, "max_topics": "20", "max_in_flight": "50"}})
 	for name, verbs := range verbs {
 		s.call("POST", "/v1/tokens", map[string]any{"name": name, "grants": []map[string]any{{"verbs": verbs, "topics": "*"}}})
 	}
