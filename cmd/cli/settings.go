@@ -122,10 +122,19 @@ func apply(fs *pflag.FlagSet, values *koanf.Koanf, origin map[string]string) err
 			err = f.Value.Set(text)
 		}
 		if err != nil {
-			problem = session.Usagef("%s: %q is no good value: %v", origin[f.Name], text, err)
+			problem = badValue(origin[f.Name], f, text, err)
 		}
 	})
 	return problem
+}
+
+// badValue says that a setting cannot have a value. It shows what has no room for a secret only.
+func badValue(origin string, f *pflag.Flag, text string, err error) error {
+	switch f.Value.Type() {
+	case "bool", "int", "float64", "duration":
+		return session.Usagef("%s: %q is no good value: %v", origin, text, err)
+	}
+	return session.Usagef("%s: no good value: %v", origin, err)
 }
 
 // settingText writes a value of a YAML file as a flag would take it.

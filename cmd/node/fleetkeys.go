@@ -55,15 +55,23 @@ func readKeyFile(name string) ([]string, error) {
 
 // readKeys reads a file of keys, which not every user may read.
 func readKeys(name string) (string, error) {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
+	if err := checkKeyFile(name); err != nil {
 		return "", err
-	case info.Mode().Perm()&0o007 != 0: // a group is how an orchestrator hands a secret to a process
-		return "", fmt.Errorf("every user can read %s (mode %v): chmod 600 it", name, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(name)
 	return string(text), err
+}
+
+// checkKeyFile refuses a file of keys that is not there, or that every user may read or change.
+func checkKeyFile(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().Perm()&0o007 != 0: // a group is how an orchestrator hands a secret to a process
+		return fmt.Errorf("every user can read %s (mode %v): chmod 600 it", name, info.Mode().Perm())
+	}
+	return nil
 }
 
 // clusterKeys derives what nodes sign and seal with.

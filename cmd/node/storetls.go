@@ -32,6 +32,11 @@ func (c *StoreTLS) check(store string) error {
 	case !strings.HasPrefix(store, "rediss"):
 		return wrongf("--store-ca, --store-cert and --store-key are for a --store that begins with rediss")
 	}
+	if c.Key != "" {
+		if err := checkKeyFile(c.Key); err != nil {
+			return wrongf("--store-key: %v", err)
+		}
+	}
 	var err error
 	if c.certs, err = certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA, Min: tls.VersionTLS12}); err != nil {
 		return wrongf("TLS of the store: %v", err)

@@ -64,6 +64,9 @@ func (c *TLSConfig) check() error {
 	case c.Cert == "":
 		return nil
 	}
+	if err := checkKeyFile(c.Key); err != nil {
+		return wrongf("--tls-key: %v", err)
+	}
 	var err error
 	c.certs, err = certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA, ClientCA: c.ClientCA, ClientAuth: clients, Min: least})
 	if err != nil {

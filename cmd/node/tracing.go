@@ -41,15 +41,15 @@ func (t *TracingConfig) flags(fs *pflag.FlagSet) {
 func (t *TracingConfig) check(insecure bool) error {
 	switch u, err := url.Parse(t.Endpoint); {
 	case t.Endpoint == "":
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return wrongf("--otlp-endpoint is a URL such as https://collector:4317, not %q", t.Endpoint)
+	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https":
+		return wrongf("--otlp-endpoint is a URL such as https://collector:4317, without a password, not %q", withoutLogin(t.Endpoint))
 	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
 		return wrongf("--otlp-endpoint %s: spans would cross the network unencrypted; use https://, or add --insecure", t.Endpoint)
 	}
 	switch u, err := url.Parse(strings.ReplaceAll(t.URL, TraceIDMark, "0")); {
 	case t.URL == "":
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(t.URL, TraceIDMark):
-		return wrongf("--trace-url is a URL such as https://traces.example.com/%s, not %q", TraceIDMark, t.URL)
+	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(t.URL, TraceIDMark): // pages show it to everybody
+		return wrongf("--trace-url is a URL such as https://traces.example.com/%s, without a password, not %q", TraceIDMark, withoutLogin(t.URL))
 	}
 	switch {
 	case !(t.Sample >= 0 && t.Sample <= 1): // NaN is neither
@@ -60,6 +60,14 @@ func (t *TracingConfig) check(insecure bool) error {
 		return wrongf("--trace-max-per-s is at least 1, not %d", t.MaxPerSecond)
 	}
 	return nil
+}
+
+// withoutLogin is a URL for an error, without the user and the password that it may have.
+func withoutLogin(raw string) string {
+	if at := strings.LastIndex(raw, "@"); at >= 0 {
+		return "…" + raw[at:]
+	}
+	return raw
 }
 
 // newSpans returns nil when none are wanted.

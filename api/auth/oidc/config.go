@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -48,7 +49,10 @@ func (c *Config) complete() error {
 		return errors.New("there is no audience: tokens for other services would count")
 	}
 	for _, text := range c.Issuers {
-		if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		switch u, err := url.Parse(text); {
+		case strings.Contains(text, "@"): // logs have the URL, and tokens
+			return errors.New("an issuer has a password in its URL")
+		case err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 			return fmt.Errorf("issuer %q is no https URL", text)
 		}
 	}
