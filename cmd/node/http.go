@@ -49,7 +49,11 @@ func newOps(cfg *Config, n *Node, s *server.Server, g *gate, traced *spans.Spans
 	if err != nil {
 		return nil, err
 	}
-	o := &ops{cfg: cfg, gate: g, port: port, http: newHTTPServer(port), profile: newHTTPServer(profileMux())}
+	profiles, err := newProfilePort(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	o := &ops{cfg: cfg, gate: g, port: port, http: newHTTPServer(port), profile: newHTTPServer(profiles)}
 	if traced != nil {
 		port.Trace(traced.Requests())
 	}
@@ -154,6 +158,17 @@ func answer(w http.ResponseWriter, good string, err error) {
 		return
 	}
 	fmt.Fprintln(w, good)
+}
+
+// newProfilePort serves profiles to whoever is on this machine. A page that is open in a browser here is
+// not, by whatever name it reaches the port.
+func newProfilePort(cfg *Config, log *slog.Logger) (http.Handler, error) {
+	port, err := rest.NewPort(rest.Config{Hosts: cfg.HTTPHosts}, log)
+	if err != nil {
+		return nil, err
+	}
+	port.ServePages("/debug/pprof", profileMux())
+	return port, nil
 }
 
 func profileMux() http.Handler {
