@@ -62,7 +62,7 @@ func Open(c Config, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("open data directory %q: %w", c.Dir, err)
 	}
 	c.Dir = dir
-	return open(c, vfs.Default, log)
+	return open(c, datadir.Files(), log)
 }
 
 func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {

@@ -237,7 +237,7 @@ func (i *importer) refuseLocked(bad *badLine) (err error) {
 		return bad
 	}
 	if i.bad == nil {
-		if i.file, err = os.Create(i.badFile); err != nil {
+		if i.file, err = os.OpenFile(i.badFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 			return err
 		}
 		i.bad, i.result.BadFile = bufio.NewWriter(i.file), i.badFile
