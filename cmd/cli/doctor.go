@@ -128,6 +128,13 @@ func (d *doctor) store(ctx context.Context) {
 	for _, w := range look.Warnings {
 		d.add("store", findingWrong, "%s", w)
 	}
+	for _, e := range look.Exposures {
+		status := findingNote
+		if e.Remote && !d.cfg.Insecure { // who says that knows that others reach what there is
+			status = findingWrong
+		}
+		d.add("store", status, "%s", e.Text)
+	}
 	if look.Encryption != "" {
 		d.add("encryption", findingNote, "%s", look.Encryption)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/ddq-io/ddq/store/redisstore"
 )
 
 // StoreLook is what a look at a store found.
@@ -12,6 +14,7 @@ type StoreLook struct {
 	Durability string   // fast, synced, replicated or none
 	Warnings   []string // what is wrong with it
 	Encryption string   // how it is encrypted; empty: not at all
+	Exposures  []redisstore.Exposure
 
 	Asked   time.Time     // when its clock was read, by this machine's
 	Took    time.Duration // reading it
@@ -36,6 +39,11 @@ func (cfg *Config) LookAtStore(ctx context.Context) (look StoreLook, err error) 
 	found, wrong := cfg.encryptionFound(ctx, st)
 	if look.Encryption = found; wrong {
 		look.Encryption, look.Warnings = "", append(look.Warnings, found)
+	}
+	if servers, ok := st.(*redisstore.Store); ok {
+		if look.Exposures, err = servers.Exposures(ctx); err != nil {
+			return StoreLook{}, err
+		}
 	}
 	look.Asked = time.Now()
 	look.Clock, look.NoClock = st.Clock(ctx)

@@ -5,6 +5,9 @@ import "github.com/ddq-io/ddq/store/redisstore/conn"
 // Config says which Redis to use and how.
 type Config = conn.Config
 
+// Exposure is a way in which others than ddq may use a server.
+type Exposure = conn.Exposure
+
 // CheckURL says what is wrong with a Config.URL, and shows no password.
 func CheckURL(raw string) error { return conn.CheckURL(raw) }
 

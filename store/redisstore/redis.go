@@ -99,6 +99,14 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return now.Val().UTC(), nil
 }
 
+// Exposures tells how others may use the servers, or that ddq may do more there than it needs. It asks them now.
+func (s *Store) Exposures(ctx context.Context) ([]Exposure, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	return s.conn.Exposures(ctx)
+}
+
 // Info implements store.Store. It tells what the last check of the servers found;
 // they are checked on opening and every Config.CheckEvery.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
