@@ -7,6 +7,7 @@ import (
 	endian "encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -33,6 +34,8 @@ type lab struct {
 	cut   map[[2]int]bool // from, to: nothing gets through; guarded by mu
 	loss  float64         // of all frames; guarded by mu
 	delay time.Duration   // at most; guarded by mu
+
+	tap func(from, to int, frame []byte) // sees each frame, under mu; nil: nobody does; guarded by mu
 }
 
 // startLab makes a lab, or skips the test and says why.
@@ -60,8 +63,10 @@ func startLab(t *testing.T, hosts int) *lab {
 	return l
 }
 
-// name is the namespace of a host; 0 is the switch.
-func (l *lab) name(host int) string { return fmt.Sprintf("ddq%d-lab%d", os.Getpid(), host) }
+// name is the namespace of a host; 0 is the switch. Labs of other tests have other names.
+func (l *lab) name(host int) string {
+	return fmt.Sprintf("ddq%d-%08x-lab%d", os.Getpid(), crc32.ChecksumIEEE([]byte(l.T.Name())), host)
+}
 
 // addr is where a host is.
 func (l *lab) addr(host int, port int) string { return fmt.Sprintf("10.78.0.%d:%d", host, port) }
@@ -173,6 +178,9 @@ func (l *lab) forward(from int) {
 func (l *lab) pass(from, to int, frame []byte) {
 	l.mu.Lock()
 	lost, delay := l.cut[[2]int{from, to}] || rand.Float64() < l.loss, l.delay
+	if l.tap != nil {
+		l.tap(from, to, frame)
+	}
 	l.mu.Unlock()
 	switch {
 	case lost:
