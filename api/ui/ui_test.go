@@ -172,7 +172,7 @@ func TestAnEmptyServerSaysHowToBegin(t *testing.T) {
 	if _, text := r.get(http.StatusOK, "/"); !strings.Contains(text, "ddq enqueue") {
 		t.Error(text)
 	}
-	if n := len(r.walk()); n != 12 {
+	if n := len(r.walk()); n != 13 {
 		t.Errorf("%d pages", n)
 	}
 }

@@ -91,7 +91,7 @@ func TestNoSettingTellsASecret(t *testing.T) {
 			if !plain {
 				values = append(values, bare...)
 			}
-			if !plain || strings.Contains(f.Usage, "URL") {
+			if !plain || strings.Contains(f.Usage, "URL") && !strings.HasPrefix(f.Usage, "file ") {
 				values = append(values, urls...)
 			}
 			for _, value := range values {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -11,12 +12,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
 
@@ -46,17 +49,37 @@ func TestTLSHidesPayloadsOnTheNetwork(t *testing.T) {
 				t.Fatal(err)
 			}
 			look := l.capture(canary)
-			for i := range 64 { // some of them for each node
-				if _, err := c.Enqueue(t.Context(), client.Task{Topic: "mail", ID: fmt.Sprint(i), Delay: time.Hour, Payload: []byte(canary)}); err != nil {
+			const tasks = 64 // some of them for each node
+			for i := range tasks {
+				if _, err := c.Enqueue(t.Context(), client.Task{Topic: "mail", ID: fmt.Sprint(i), Payload: []byte(canary)}); err != nil {
 					t.Fatal(err)
 				}
 			}
+			work(t, c, "mail", tasks)
 			for hop, f := range look() {
 				if f.frames == 0 || f.found == on {
 					t.Errorf("%s: %d frames, and the payload in one: %v", hop, f.frames, f.found)
 				}
 			}
 		})
+	}
+}
+
+// work handles so many tasks of a topic, all of them through the node that the client calls.
+func work(t *testing.T, c *client.Client, topic string, tasks int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var left atomic.Int64
+	left.Store(int64(tasks))
+	w := worker.New(c.Conn(), worker.Config{Topic: topic, Concurrency: tasks}, worker.HandlerFunc(func(context.Context, worker.Task) error {
+		if left.Add(-1) == 0 {
+			cancel()
+		}
+		return nil
+	}))
+	if err := w.Run(ctx); err != nil && ctx.Err() == nil || left.Load() > 0 {
+		t.Fatalf("%d tasks are left: %v", left.Load(), err)
 	}
 }
 

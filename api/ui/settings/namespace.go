@@ -43,7 +43,7 @@ func (p *namespacePage) body() g.Node {
 	}
 	return g.Group{
 		h.P(frame.Anchor("Settings", "settings")),
-		frame.Facts(frame.Fact("made", made(p.Namespace, p.Now))),
+		frame.Facts(frame.Fact("made", madeBy(p.Namespace, p.Now))),
 		h.H2(g.Text("In use")),
 		frame.Facts(
 			frame.Fact("tasks that wait", used(&u.Pending, q.GetMaxPending())),

@@ -27,12 +27,12 @@ func (p *settingsPage) namespace(n *ddqv1.Namespace) g.Node {
 		frame.RowHead(frame.Anchor(frame.Cut(n.GetName()), "namespace", "name", n.GetName())),
 		frame.Amounts(rateText(q.GetEnqueuePerSecond()), quotaText(q.GetEnqueueBurst()), quotaText(q.GetMaxPending()), quotaText(q.GetMaxPayloadBytes()),
 			quotaText(q.GetBytesPerSecond()), quotaText(q.GetMaxTopics()), quotaText(q.GetMaxSchedules()), quotaText(q.GetMaxStreams()), quotaText(q.GetMaxInFlight())),
-		h.Td(made(n, p.Now)),
+		h.Td(madeBy(n, p.Now)),
 	)
 }
 
-// made says when and by whom a namespace was made.
-func made(n *ddqv1.Namespace, now time.Time) g.Node {
+// madeBy says when and by whom a namespace was made.
+func madeBy(n *ddqv1.Namespace, now time.Time) g.Node {
 	at := n.GetCreateTime()
 	if at == nil {
 		return g.Text("always there")

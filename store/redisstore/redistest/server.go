@@ -239,7 +239,7 @@ func (s *Server) ping() error {
 	if err != nil {
 		return err
 	}
-	if answer := strings.TrimSpace(string(reply[:n])); answer != "+PONG" {
+	if answer := strings.TrimSpace(string(reply[:n])); answer != "+PONG" && !strings.HasPrefix(answer, "-NOAUTH") { // it asks for a password
 		return fmt.Errorf("answer to ping: %s", answer)
 	}
 	return nil
