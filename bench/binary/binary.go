@@ -20,7 +20,9 @@ func Build(dir string) (string, error) {
 		return given, err
 	}
 	bin := filepath.Join(dir, "ddq")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/ddq-io/ddq/cmd/ddq").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", bin, "github.com/ddq-io/ddq/cmd/ddq")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it, also from tests with the race detector
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build ddq: %w\n%s", err, out)
 	}
 	return bin, nil
