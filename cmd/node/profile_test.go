@@ -3,11 +3,12 @@ package node
 import (
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ddq-io/ddq/bench/port"
 )
 
 // TestProfilesAreForThisMachineOnly: with --pprof-addr they are at that port, and not at the others. It
@@ -20,7 +21,12 @@ func TestProfilesAreForThisMachineOnly(t *testing.T) {
 			}
 		}
 	}
-	profiles := freePort(t)
+	claim, err := port.New(port.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claim.Release()
+	profiles := claim.Addr()
 	n, err := Start(t.Context(), configOf(t, "--pprof-addr", profiles, "--auth", "token", "--root-token", "file:"+filepath.Join(t.TempDir(), "root")), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -56,15 +62,4 @@ func TestProfilesAreForThisMachineOnly(t *testing.T) {
 			}
 		}
 	}
-}
-
-// freePort is an address of this machine at which nothing is.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
