@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -164,14 +165,22 @@ func TestTopicInWhichSomethingArrivesIsNotEmpty(t *testing.T) {
 		"an end for a workflow of another topic": {To: store.CellID(store.CellHome) + "other/w", Body: []byte("x")},
 	} {
 		t.Run(why, func(t *testing.T) {
-			servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-				configure(t, s, "report", func(c *store.Topic) { c.Shards = 1 })
-				p.Topic = ""
-				_, _, err := s.Node().Cells().Commit(t.Context(), store.Shard{Topic: "report"}, nil, []store.Commit{{Send: []store.Parcel{p}}})
+			servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
+				n := f.Nodes["a"]
+				configure(t, n.Sys, "report", func(c *store.Topic) { c.Shards = 1 })
+				status, err := n.Sys.Topics.Describe(t.Context(), "report")
 				if err != nil {
 					t.Fatal(err)
 				}
-				deletion{t, s}.refused(why)
+				// The shard would take it from the in-box at once.
+				n.Store.AroundCommits(func(context.Context, servicetest.Committing) (store.Stamp, []store.CommitResult, error) {
+					return store.Stamp{}, nil, store.ErrUnavailable
+				})
+				p.Topic = ""
+				if _, _, err := f.Store.Commit(t.Context(), store.Shard{Topic: "report", Life: status.Topic.Life}, nil, []store.Commit{{Send: []store.Parcel{p}}}); err != nil {
+					t.Fatal(err)
+				}
+				deletion{t, n.Sys}.refused(why)
 			})
 		})
 	}
