@@ -78,7 +78,7 @@ func TestNoSettingTellsASecret(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			try := func(what string, settings map[string]string) {
 				t.Helper()
-				said := serverSays(t, settings)
+				said := serverSays(t, settings) + configSaid(t, settings)
 				if tried++; strings.Contains(said, "msg=serving") {
 					served++
 				}
@@ -151,6 +151,20 @@ func serverSays(t *testing.T, settings map[string]string) string {
 	code := Run(ctx, Streams{In: strings.NewReader(""), Out: &out, Err: said, Environ: environ}, []string{"server"})
 	said.wait()
 	return fmt.Sprintf("exit code %d\n%s%s%s", code, out.String(), said.all(), answers)
+}
+
+// configSaid is what `ddq server --print-config` prints with settings in its environment.
+func configSaid(t *testing.T, settings map[string]string) string {
+	t.Helper()
+	var environ []string
+	for name, value := range settings {
+		environ = append(environ, session.VariableOf(name)+"="+value)
+	}
+	var out, said bytes.Buffer
+	if code := Run(t.Context(), Streams{In: strings.NewReader(""), Out: &out, Err: &said, Environ: environ}, []string{"server", "--print-config"}); code == exitOK && out.Len() == 0 {
+		t.Error("no setting is printed")
+	}
+	return out.String() + said.String()
 }
 
 // answersOf is what an HTTP port answers to those that look for settings.

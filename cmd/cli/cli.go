@@ -28,8 +28,9 @@ type Streams struct {
 // cli is one run of ddq. Groups of commands embed it.
 type cli struct {
 	*session.Session
-	config string // file of settings
-	abort  *Abort // may be nil
+	config string            // file of settings
+	origin map[string]string // setting -> the variable, or file and key, that has its value; see resolve
+	abort  *Abort            // may be nil
 }
 
 func newCLI(s Streams) *cli {

@@ -50,6 +50,9 @@ func TestDoctorFindsHowARedisIsExposed(t *testing.T) {
 				if err := json.Unmarshal([]byte(line), &f); err != nil || f.Check != "store" || f.Status == findingOK {
 					continue
 				}
+				if strings.Contains(line, "CVE-2025-49844") {
+					continue // of this machine's Redis, whatever it lets in
+				}
 				found++
 				if f.Status != tc.status || !strings.Contains(line, tc.want) {
 					t.Errorf("got %s, want %s with %q", line, tc.status, tc.want)

@@ -8,7 +8,7 @@ import (
 )
 
 func serverCommand(c *cli) *cobra.Command {
-	cfg := &node.Config{}
+	cfg, print := &node.Config{}, false
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run a server",
@@ -16,12 +16,16 @@ func serverCommand(c *cli) *cobra.Command {
 running tasks up to --shutdown-grace, and exits 0.
 
 Every flag is also a setting: --grpc-addr, the environment variable
-DDQ_GRPC_ADDR, and grpc-addr in the YAML file that --config names.`,
+DDQ_GRPC_ADDR, and grpc-addr in the YAML file that --config names.
+--print-config says what each is, and where that comes from.`,
 		Example: `  ddq server
   ddq server --store redis://127.0.0.1:6379 --shutdown-grace 1m
   ddq server --store redis://10.0.0.9:6379 --grpc-addr 10.0.0.1:9090 --gossip-addr 10.0.0.1:7946 --gossip-key "$KEY" --join ddq.internal --insecure`,
 		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if print {
+				return c.printConfig(cfg, cmd.Flags())
+			}
 			log, err := cfg.Logger(c.Err)
 			if err != nil {
 				return err
@@ -34,5 +38,6 @@ DDQ_GRPC_ADDR, and grpc-addr in the YAML file that --config names.`,
 		},
 	}
 	cfg.Flags(cmd.Flags())
+	cmd.Flags().BoolVar(&print, "print-config", false, "print the settings, without secrets, and where each comes from, and start nothing")
 	return cmd
 }

@@ -45,6 +45,7 @@ func (c *cli) resolve(fs *pflag.FlagSet) error {
 	if err := c.loadEnv(values, known, origin); err != nil {
 		return err
 	}
+	c.origin = origin
 	return apply(fs, values, origin)
 }
 

@@ -1,6 +1,11 @@
 package node
 
-import "github.com/spf13/pflag"
+import (
+	"net/url"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
 
 // A setting is a flag that may also be given in the environment or in the
 // configuration file, under the same name: --grpc-addr, DDQ_GRPC_ADDR and
@@ -20,4 +25,45 @@ func MarkSettings(fs *pflag.FlagSet) {
 func IsSetting(f *pflag.Flag) bool {
 	_, ok := f.Annotations[settingMark]
 	return ok
+}
+
+// hidden stands where a secret would.
+const hidden = "[secret]"
+
+// ShownSetting is the value of a setting of a server for people: without the secrets that
+// it is or has, and with the names of files and variables where secrets are.
+func ShownSetting(f *pflag.Flag) string {
+	list, ok := f.Value.(pflag.SliceValue)
+	if !ok {
+		return shownValue(f.Name, f.Value.String())
+	}
+	var values []string
+	for _, value := range list.GetSlice() {
+		values = append(values, shownValue(f.Name, value))
+	}
+	return strings.Join(values, ",")
+}
+
+func shownValue(setting, value string) string {
+	switch {
+	case value == "":
+		return ""
+	case setting == "store":
+		return (&Config{Store: value}).StoreName()
+	case setting == "gossip-key", setting == "root-token", setting == "encryption-key":
+		if strings.HasPrefix(value, "file:") || strings.HasPrefix(value, "env:") {
+			return value
+		}
+		return hidden
+	case strings.Contains(value, "@"): // a URL with a password, or something close to it
+		u, err := url.Parse(value)
+		if err != nil || u.Host == "" {
+			return hidden
+		}
+		if shown, err := url.PathUnescape(u.Redacted()); err == nil { // {trace_id} stays as it is
+			return shown
+		}
+		return u.Redacted()
+	}
+	return value
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Exposure is a way in which others than ddq may use a server, or ddq may do more there than it needs.
+// Exposure is a way in which others than ddq may use a server, or more may be done there than ddq needs.
 type Exposure struct {
 	Text   string
 	Remote bool // other machines may
@@ -21,16 +21,21 @@ type Exposure struct {
 func (c *Client) Exposures(ctx context.Context) (all []Exposure, err error) {
 	var mu sync.Mutex // of all
 	err = c.nodes.each(ctx, func(ctx context.Context, node *redis.Client) error {
-		found, err := exposureOf(ctx, node)
-		if err != nil || found.Text == "" {
-			return err
+		for _, ask := range []func(context.Context, *redis.Client) (Exposure, error){exposureOf, patchesOf} {
+			found, err := ask(ctx, node)
+			if err != nil {
+				return err
+			}
+			if found.Text == "" {
+				continue
+			}
+			if c.IsCluster() {
+				found.Text = node.Options().Addr + ": " + found.Text
+			}
+			mu.Lock()
+			all = append(all, found)
+			mu.Unlock()
 		}
-		if c.IsCluster() {
-			found.Text = node.Options().Addr + ": " + found.Text
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, found)
 		return nil
 	})
 	slices.SortFunc(all, func(a, b Exposure) int { return strings.Compare(a.Text, b.Text) })
