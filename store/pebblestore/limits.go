@@ -33,6 +33,9 @@ func (l *limits) sync(ctx context.Context) error {
 
 // Acquire implements store.Limits.
 func (l *limits) Acquire(ctx context.Context, asked []store.Acquire) (got []store.Acquired, err error) {
+	if err := l.countNamespaces(ctx, asked); err != nil {
+		return nil, err
+	}
 	err = l.withLimits(ctx, func(t *limit.Table) error {
 		got = t.Acquire(asked, now())
 		return nil

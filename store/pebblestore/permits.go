@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"context"
 	"errors"
 
 	"github.com/ddq-io/ddq/store"
@@ -19,8 +20,8 @@ func readPermits(d *datadir.Dir, all *shards, table *limit.Table) error {
 	}); err != nil || len(capped) == 0 {
 		return err
 	}
-	for name, sh := range all.byName {
-		if limits, ok := capped[name.Topic]; ok {
+	for _, sh := range all.list() {
+		if limits, ok := capped[sh.name.Topic]; ok {
 			if err := readPermitsOf(d, sh, limits, table); err != nil {
 				return err
 			}
@@ -38,7 +39,7 @@ func readPermitsOf(d *datadir.Dir, sh *shard, limits store.TopicLimits, table *l
 	tasks := lookup{dir: d, number: sh.number}
 	defer func() { err = errors.Join(err, tasks.close()) }()
 	for _, h := range sh.holds.byID {
-		permit := store.Permit{Key: store.LimitKey{Topic: sh.name.Topic}, Holder: h.token, Until: h.deadline.Add(store.PermitSkew)}
+		permit := permitOf(h, store.LimitKey{Topic: sh.name.Topic})
 		var permits []store.Permit
 		if limits.Concurrency > 0 {
 			permits = append(permits, permit)
@@ -56,5 +57,66 @@ func readPermitsOf(d *datadir.Dir, sh *shard, limits store.TopicLimits, table *l
 		}
 		table.Move(permits)
 	}
+	return nil
+}
+
+// permitOf is the permit that a hold has, of one cap.
+func permitOf(h *hold, key store.LimitKey) store.Permit {
+	return store.Permit{Key: key, Holder: h.token, Until: h.deadline.Add(store.PermitSkew)}
+}
+
+// countNamespaces gives all holds of the namespaces under whose caps permits are asked for theirs, when that
+// is done for the first time: the store is not told which namespaces have one.
+func (l *limits) countNamespaces(ctx context.Context, asked []store.Acquire) error {
+	for i := range asked {
+		if asked[i].Key.Key != store.NamespaceCap {
+			continue
+		}
+		if err := l.countNamespace(ctx, asked[i].Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countNamespace holds up others who ask until all holds have their permits. They are moved under the lock of
+// their shard: a hold that ends afterwards frees what it was given here.
+func (l *limits) countNamespace(ctx context.Context, key store.LimitKey) error {
+	if err := l.dir.Enter(ctx); err != nil {
+		return err
+	}
+	defer l.dir.Leave()
+	l.counting.Lock()
+	defer l.counting.Unlock()
+	if l.counted[key.Topic] {
+		return nil
+	}
+	for _, sh := range l.shards.list() {
+		if store.CapKey(sh.name.Topic, store.NamespaceCap) == key {
+			if err := l.countShard(sh, key); err != nil {
+				return err
+			}
+		}
+	}
+	if l.counted == nil {
+		l.counted = make(map[string]bool)
+	}
+	l.counted[key.Topic] = true
+	return nil
+}
+
+func (l *limits) countShard(sh *shard, key store.LimitKey) error {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := sh.load(l.dir); err != nil {
+		return err
+	}
+	permits := make([]store.Permit, 0, sh.holds.len())
+	for _, h := range sh.holds.byID {
+		permits = append(permits, permitOf(h, key))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.table.Move(permits)
 	return nil
 }

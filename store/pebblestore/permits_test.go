@@ -49,3 +49,42 @@ func TestHoldsHavePermitsAfterARestart(t *testing.T) {
 	}
 	look(store.Acquired{InUse: 1, Next: plain.Deadline + skew}, store.Acquired{})
 }
+
+// TestHoldsCountInTheirNamespaceAfterARestart: the store does not know which namespaces have a cap, and
+// knows of all holds when it is first asked for a permit of one.
+func TestHoldsCountInTheirNamespaceAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, Config{Dir: dir})
+	mine, other := store.Shard{Topic: "acme/mail"}, store.Shard{Topic: "mail"}
+	for _, name := range []store.Shard{mine, {Topic: "acme/sms", N: 3}, other} {
+		fence := claim(t, s, name)
+		add(t, s, name, "held", "waits")
+		if _, _, err := s.Hold(t.Context(), name, fence, []store.Hold{{ID: "held", Token: store.NewToken(), Visibility: time.Minute}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = openStore(t, Config{Dir: dir})
+	for name, want := range map[string]int{"acme/any": 2, "any": 1, "nobody/any": 0} {
+		for range 2 {
+			got, err := s.Acquire(t.Context(), []store.Acquire{{Key: store.CapKey(name, store.NamespaceCap), Max: 10}})
+			if err != nil || got[0].InUse != want {
+				t.Errorf("in use in the namespace of %s are %+v, %v; want %d", name, got, err, want)
+			}
+		}
+	}
+	held, _, err := s.Running(t.Context(), mine, "", 10)
+	if err != nil || len(held) != 1 {
+		t.Fatalf("running are %v, %v", held, err)
+	}
+	if _, err := s.Free(t.Context(), []store.Permit{{Key: store.CapKey(mine.Topic, store.NamespaceCap), Holder: held[0].Token}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Acquire(t.Context(), []store.Acquire{{Key: store.CapKey(mine.Topic, store.NamespaceCap), Max: 10}})
+	if err != nil || got[0].InUse != 1 {
+		t.Errorf("once one was freed, in use are %+v, %v", got, err)
+	}
+}

@@ -20,6 +20,9 @@ type limits struct {
 	*base
 	mu    sync.Mutex
 	table *limit.Table // guarded by mu
+
+	counting sync.Mutex      // taken before the lock of a shard, which is taken before mu
+	counted  map[string]bool // guarded by counting: caps of namespaces that all holds have permits of, see countNamespace
 }
 
 // What a key of tableLimits is about.

@@ -3,6 +3,8 @@ package pebblestore
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/ddq-io/ddq/store"
@@ -41,6 +43,13 @@ func (s *shards) get(name store.Shard, create bool) *shard {
 		s.byName[name] = sh
 	}
 	return sh
+}
+
+// list returns those that are used, in no order.
+func (s *shards) list() []*shard {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Values(s.byName))
 }
 
 // read reads the numbers of the shards on opening.
