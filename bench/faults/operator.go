@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/client/access"
 	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/ledger"
 )
@@ -16,6 +17,33 @@ type operator struct{ *round }
 
 // askAgain is the pause before a call is repeated that must succeed.
 const askAgain = 150 * time.Millisecond
+
+const (
+	// defaultNamespace is that of who names none.
+	defaultNamespace = "default"
+	// quotaKnown is after how long all nodes know a quota: two seconds, on a machine that is not busy.
+	quotaKnown = 3 * time.Second
+)
+
+// together is how many tasks a quota lets workers hold at a rate of so many a second: more than ordinary ones
+// need, and fewer than come at once when something was broken.
+func together(rate float64) int { return 4 + int(rate/10) }
+
+// bound sets the quota of the namespace of all topics, if the round has one, and returns since when it counts.
+func (o operator) bound(ctx context.Context) (since time.Time, err error) {
+	if o.together == 0 {
+		return time.Time{}, nil
+	}
+	most := int64(o.together)
+	err = o.Nodes[0].Ask(func(c *client.Client) error {
+		_, err := c.ConfigureNamespace(ctx, defaultNamespace, access.QuotaChange{MaxInFlight: &most})
+		return err
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("set a quota: %w", err)
+	}
+	return time.Now().Add(quotaKnown), nil
+}
 
 // makeTopics creates all topics.
 func (o operator) makeTopics(ctx context.Context) error {

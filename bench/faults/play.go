@@ -80,10 +80,17 @@ func (r *round) trouble(ctx context.Context) error {
 
 // prepare makes the topics and starts the parties.
 func (r *round) prepare(ctx context.Context) error {
+	bounded, err := operator{r}.bound(ctx)
+	if err != nil {
+		return err
+	}
 	if err := (operator{r}).makeTopics(ctx); err != nil {
 		return err
 	}
 	if err := (backlog{r}).store(ctx); err != nil {
+		return err
+	}
+	if err := r.sleep(ctx, time.Until(bounded)); err != nil {
 		return err
 	}
 	r.start = time.Now().Add(lead)

@@ -26,6 +26,7 @@ type setting struct {
 	workflows   int           // of all shapes, and half as many chains of tasks
 	crowd       int           // of schedules, in a round that has one
 	reshard     bool          // topics get other shards in the middle
+	together    int           // tasks of all topics that may be held at a time, by the quota of their namespace; 0: any number
 	midnight    int           // more of them, see plan.Config
 	midnightAt  time.Duration // from the start of the plan
 }

@@ -34,7 +34,7 @@ func (s *setting) policyOf(name string) (client.Policy, ledger.Event) {
 		VisibilityTimeout: &s.hold, Shards: &shards, MaxRetries: &s.maxRetries,
 		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
 	}
-	e := ledger.Event{Kind: ledger.Topic, Topic: name, HoldMS: s.hold.Milliseconds()}
+	e := ledger.Event{Kind: ledger.Topic, Topic: name, HoldMS: s.hold.Milliseconds(), Shared: s.together}
 	sent := s.rate * plan.PolicyShare / 1000 // a second
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
