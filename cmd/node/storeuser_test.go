@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,28 @@ func storeUser(t *testing.T) (rules []string) {
 		t.Fatal("docs/operating.md has no user of Redis")
 	}
 	return strings.Fields(strings.Replace(line, ">PASSWORD", ">secret", 1))
+}
+
+// TestTheFileOfUsersIsThatOfTheDocumentation: whoever takes it puts a password in the place of one word.
+func TestTheFileOfUsersIsThatOfTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/redis/users.acl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "users.acl")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), ">PASSWORD", ">secret", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr := redistest.StartTCP(t, "--aclfile", file).Addr()
+	if want := "user " + strings.Join(storeUser(t), " "); !strings.Contains(strings.Replace(string(text), ">PASSWORD", ">secret", 1), want+"\n") {
+		t.Errorf("the file has %q, the documentation %q", text, want)
+	}
+	for url, works := range map[string]bool{"redis://" + addr: false, "redis://ddq:secret@" + addr: true} {
+		cfg := configOf(t, "--store", url)
+		if _, err := cfg.LookAtStore(t.Context()); (err == nil) != works {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
 }
 
 // TestServersNeedLittleOfRedis: ddq serves as the user of the documentation, who may neither
