@@ -38,7 +38,7 @@ func (c *StoreTLS) check(store string) error {
 		}
 	}
 	var err error
-	if c.certs, err = certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA, Min: tls.VersionTLS12}); err != nil {
+	if c.certs, err = certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA, GuardKey: checkKeyFile, Min: tls.VersionTLS12}); err != nil {
 		return wrongf("TLS of the store: %v", err)
 	}
 	return nil

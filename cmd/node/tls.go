@@ -68,7 +68,7 @@ func (c *TLSConfig) check() error {
 		return wrongf("--tls-key: %v", err)
 	}
 	var err error
-	c.certs, err = certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA, ClientCA: c.ClientCA, ClientAuth: clients, Min: least})
+	c.certs, err = certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA, ClientCA: c.ClientCA, GuardKey: checkKeyFile, ClientAuth: clients, Min: least})
 	if err != nil {
 		return wrongf("TLS: %v", err)
 	}

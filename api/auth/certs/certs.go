@@ -18,6 +18,8 @@ type Files struct {
 	CA        string // signed the certificates of servers; empty: the system's authorities
 	ClientCA  string // signed those of clients; may be empty
 
+	GuardKey func(name string) error // refuses the file of a key that is to be used; nil: any may be
+
 	ClientAuth tls.ClientAuthType
 	Min        uint16 // version of TLS
 }
@@ -62,6 +64,11 @@ func (c *Certs) Reload() (changed bool, err error) {
 	}
 	if before != nil && before.print == next.print {
 		return false, nil
+	}
+	if c.files.Key != "" && c.files.GuardKey != nil {
+		if err := c.files.GuardKey(c.files.Key); err != nil {
+			return false, err
+		}
 	}
 	if next.cert, err = c.pair(all[0], all[1]); err != nil {
 		return false, err

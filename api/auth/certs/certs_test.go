@@ -234,6 +234,38 @@ func TestFilesThatCannotBeUsedChangeNothing(t *testing.T) {
 	}
 }
 
+func TestARenewedKeyIsGuardedAsTheFirstOne(t *testing.T) {
+	l := newLab(t)
+	files, refusal := l.files("node"), error(nil)
+	files.GuardKey = func(name string) error {
+		if name != files.Key {
+			t.Errorf("asked about %s", name)
+		}
+		return refusal
+	}
+	c, err := Open(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Own()[0].SerialNumber
+	refusal = errors.New("everybody can read it")
+	if changed, err := c.Reload(); changed || err != nil {
+		t.Errorf("with the same key: %v, %v", changed, err)
+	}
+	l.issue("next", "ca", Request{Hosts: []string{"node"}})
+	l.move("next", "node")
+	if changed, err := c.Reload(); changed || !errors.Is(err, refusal) || c.Own()[0].SerialNumber.Cmp(before) != 0 {
+		t.Errorf("with another key: %v, %v", changed, err)
+	}
+	if _, err := Open(files); !errors.Is(err, refusal) {
+		t.Errorf("opened: %v", err)
+	}
+	refusal = nil
+	if changed, err := c.Reload(); !changed || err != nil || c.Own()[0].SerialNumber.Cmp(before) == 0 {
+		t.Errorf("once it is guarded: %v, %v", changed, err)
+	}
+}
+
 func TestKeysAreForTheirOwnerOnly(t *testing.T) {
 	l := newLab(t)
 	info, err := os.Stat(l.path("node.key"))
