@@ -3,9 +3,9 @@
 #
 #   vulncheck.sh          source and, when it is built, bin/ddq
 #
-# The database is that of GOVULNDB, such as file:///var/lib/vulndb (a copy for machines that
-# reach nothing), or else the public one. Exits with 3, and says so, when it cannot be read:
-# nothing was checked then.
+# The database is that of GOVULNDB, such as file:///var/lib/vulndb (a copy for machines that reach
+# nothing), or else the public one. Exits with 3, and says so, when it cannot be read, or something
+# else keeps govulncheck from looking: nothing was checked then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ check() {
 		exit 1
 		;;
 	*)
-		echo "vulncheck: not checked: no database" >&2
+		echo "vulncheck: not checked: govulncheck ended with $code, and said why above" >&2
 		exit 3
 		;;
 	esac

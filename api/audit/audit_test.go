@@ -118,6 +118,10 @@ func TestEveryChangeIsFound(t *testing.T) {
 	if _, err := Verify(bytes.NewReader(slices.Concat(moved...))); !errors.Is(err, ErrBroken) {
 		t.Errorf("lines in another order: %v", err)
 	}
+	long := slices.Concat(text, bytes.Repeat([]byte("x"), longestLine+1), []byte("\n"))
+	if cut, err := Verify(bytes.NewReader(long)); !errors.Is(err, ErrBroken) || cut != head {
+		t.Errorf("a line without end: %v, %v", cut, err)
+	}
 }
 
 // TestALogGoesOn: after a start, and after a power cut in the middle of any line.

@@ -30,13 +30,15 @@ func Verify(log io.Reader) (Head, error) {
 
 // walk follows the chain up to a last line that may be torn.
 func walk(log io.Reader) (head Head, whole bool, err error) {
-	lines := bufio.NewReader(log)
+	lines := bufio.NewReaderSize(log, longestLine)
 	for {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
+		line, err := lines.ReadSlice('\n') // decode keeps nothing of it
+		switch {
+		case errors.Is(err, io.EOF):
 			return head, len(line) == 0, nil
-		}
-		if err != nil {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return head, false, fmt.Errorf("%w: line %d: it is longer than a record can be", ErrBroken, head.Records+1)
+		case err != nil:
 			return head, false, err
 		}
 		if err := head.follow(line); err != nil {
