@@ -163,9 +163,10 @@ func TestATopicThatIsMadeAgainWhileItIsDeleted(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		accepted(t, f, "old", "b", "a")
 		a, b, steps := f.Nodes["a"], f.Nodes["b"], 0
-		a.Store.OnDelete(func(bool) {
+		a.Store.OnDelete(func(bool) error {
 			steps++
 			accepted(t, f, fmt.Sprint("meanwhile", steps), "b")
+			return nil
 		})
 		if err := a.Sys.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
@@ -186,14 +187,15 @@ func TestTwoDeletionsAtOnce(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		accepted(t, f, "old", "b", "a")
 		a, b, count := f.Nodes["a"], f.Nodes["b"], 0
-		a.Store.OnDelete(func(topic bool) {
+		a.Store.OnDelete(func(topic bool) error {
 			if !topic {
-				return
+				return nil
 			}
 			if err := b.Sys.Topics.Delete(t.Context(), "mail", true); err != nil {
 				t.Fatal(err)
 			}
 			count = accepted(t, f, "new", "b")
+			return nil
 		})
 		if err := a.Sys.Topics.Delete(t.Context(), "mail", true); servicetest.ReasonOf(err) != "NO_TOPIC" {
 			t.Errorf("the later one ended with %v", err)

@@ -2,10 +2,12 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/workflows"
 	"github.com/ddq-io/ddq/store"
@@ -34,17 +36,27 @@ func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
 	if err != nil {
 		return problem.AsError(err)
 	}
-	if err := s.dropShards(ctx, &status.Topic); err != nil {
-		return problem.AsError(err)
+	return problem.AsError(s.erase(ctx, &status.Topic, runs))
+}
+
+// erase deletes a topic and what is in it, and cancels runs of audiences. Of a store that cannot be reached any
+// more once something is deleted, it says that the outcome is unknown.
+func (s *Topics) erase(ctx context.Context, t *store.Topic, runs []audiences.OpenRun) error {
+	begun, err := s.dropShards(ctx, t)
+	if err == nil {
+		err = s.audiences.Lose(ctx, runs, store.Millis(s.node.Clock().Now().UnixMilli()))
 	}
-	if err := s.audiences.Lose(ctx, runs, store.Millis(s.node.Clock().Now().UnixMilli())); err != nil {
-		return problem.AsError(err)
+	if err == nil {
+		err = s.store.DeleteTopic(ctx, t.Name, t.Life)
 	}
-	if err := s.store.DeleteTopic(ctx, name, status.Topic.Life); err != nil {
-		return problem.AsError(err)
+	if err == nil {
+		s.node.Meter().Forget(t.Name)
+		_, err = s.dropShards(ctx, t)
 	}
-	s.node.Meter().Forget(name)
-	return problem.AsError(s.dropShards(ctx, &status.Topic))
+	if begun && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed)) {
+		err = fmt.Errorf("%w: %s", store.ErrUnknown, err)
+	}
+	return err
 }
 
 // keptLists are those of cells that a topic is not deleted with unless that is forced.
@@ -134,12 +146,13 @@ func everyShard(t *store.Topic) []store.Shard {
 
 // dropShards deletes what is in a topic that is to be deleted: before its configuration goes,
 // so that no topic of its name comes upon it, and what was added meanwhile after that. Shards
-// that another topic has by then stay as they are.
-func (s *Topics) dropShards(ctx context.Context, t *store.Topic) error {
+// that another topic has by then stay as they are. It reports whether one is deleted.
+func (s *Topics) dropShards(ctx context.Context, t *store.Topic) (begun bool, err error) {
 	for _, shard := range everyShard(t) {
 		if err := s.store.DropShard(ctx, shard); err != nil {
-			return err
+			return begun, err
 		}
+		begun = true
 	}
-	return nil
+	return begun, nil
 }

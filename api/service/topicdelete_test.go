@@ -186,6 +186,35 @@ func TestTopicInWhichSomethingArrivesIsNotEmpty(t *testing.T) {
 	}
 }
 
+// Whoever is told that the store cannot be reached believes that nothing was deleted. When some of the topic
+// is, he is told that nobody knows.
+func TestADeletionThatStopsHalfWayIsUnknown(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
+		n, want := f.Nodes["a"], "STORE_DOWN"
+		for at := 1; ; at++ {
+			configure(t, n.Sys, "report", func(c *store.Topic) { c.Shards = 2 })
+			calls := 0
+			n.Store.OnDelete(func(bool) error {
+				if calls++; calls == at {
+					return store.ErrUnavailable
+				}
+				return nil
+			})
+			err := n.Sys.Topics.Delete(t.Context(), "report", true)
+			if calls < at { // nothing failed
+				if at != 6 || err != nil {
+					t.Errorf("a deletion has %d calls, and ends with %v", calls, err)
+				}
+				return
+			}
+			if servicetest.ReasonOf(err) != want {
+				t.Errorf("after %d of its calls the deletion ends with %v, want %s", at-1, err, want)
+			}
+			want = "AMBIGUOUS"
+		}
+	})
+}
+
 // A topic whose schedule was deleted is as empty as one that never had any.
 func TestTopicWhoseSchedulesAreGoneIsEmpty(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {

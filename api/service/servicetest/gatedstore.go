@@ -17,9 +17,9 @@ type gatedStore struct {
 	mu   sync.Mutex
 	gate chan struct{} // closed by the thaw; nil when open
 
-	refused    int              // releases to refuse from now on; guarded by mu
-	deleting   func(topic bool) // see OnDelete; guarded by mu
-	acquiring  func(key string) // see OnAcquire; guarded by mu
-	committing aroundCommits    // see AroundCommits; guarded by mu
+	refused    int                    // releases to refuse from now on; guarded by mu
+	deleting   func(topic bool) error // see OnDelete; guarded by mu
+	acquiring  func(key string)       // see OnAcquire; guarded by mu
+	committing aroundCommits          // see AroundCommits; guarded by mu
 	LimitCalls atomic.Int64
 }
