@@ -58,6 +58,9 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	if cells, keeps := st.(store.Cells); keeps {
 		rt.Cells = rt.Tasks.Cells(rt.Meter.Cells(metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels)))
 	}
+	if early, is := st.(store.Early); is {
+		early.OnInBox(s.topics.heardParcels)
+	}
 	rt.Calendars, rt.Definitions, rt.Workflows = runtime.NewCalendars(rt.Cells), runtime.NewDefinitions(), runtime.NewWorkflows()
 	failing, _ := st.(failingStore)
 	s.health = health{rt: rt, failing: failing}

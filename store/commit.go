@@ -77,6 +77,19 @@ type Commit struct {
 	// numbers of parcels and cells may be others'. So whoever has read either says it. All commits
 	// of a call have the same.
 	From uint64
+
+	// Made, unless nil, is called when the commit is made, and perhaps long before the call returns, as
+	// it is not as durable yet as Info says; or not at all. Nothing may follow from it but calls of the
+	// same shard, none of which is durable without it. It is called once at most, by a goroutine that
+	// holds no lock, and must not block.
+	Made func(Stamp)
+}
+
+// Early is a store that tells of parcels before the calls that left them return.
+type Early interface {
+	// OnInBox has f called with the number of the last parcel of an in-box, as soon as Told returns it.
+	// It is called before any other call, and f as Commit.Made is.
+	OnInBox(f func(s Shard, in int64))
 }
 
 // Removed are the ids of the tasks that c removes.

@@ -28,6 +28,7 @@ type flowStep struct {
 	taken  int64 // the last parcel that it had taken
 	out    workflow.Effects
 	commit store.Commit
+	told   bool // of what it makes
 }
 
 // takeFlows takes all workflows further, with all parcels that are there for each: that is
@@ -148,6 +149,9 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 	commits := make([]store.Commit, len(steps))
 	for i := range steps {
 		commits[i] = steps[i].commit
+		if len(steps) <= hurried && l.Made != nil && len(commits[i].Adds) > 0 {
+			commits[i].Made = func(at store.Stamp) { l.tellEarly(&steps[i], at) }
+		}
 	}
 	stamp, results, err := l.commitAll(ctx, l.ID, &l.Fence, commits)
 	if err != nil {
@@ -159,7 +163,9 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 		l.Metrics.CountCommit("workflow", r.Status)
 		switch {
 		case r.Status == store.OK:
-			made.fresh(&s.commit)
+			if !s.told {
+				made.fresh(&s.commit)
+			}
 			l.acceptFlow(ctx, s)
 			continue
 		case r.Status == store.Stale && workflow.Landed(&s.commit, r):
@@ -177,6 +183,19 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 	}
 	l.out.Made = append(l.out.Made, made)
 	return nil
+}
+
+// hurried is how many steps a look tells of one by one, before they are durable: with more of them the
+// wait for that is shared.
+const hurried = 8
+
+// tellEarly tells of the tasks of a step as soon as they are there: they are held while what made them
+// becomes durable, and the hold is durable only behind that.
+func (l *look) tellEarly(s *flowStep, at store.Stamp) {
+	made := Runs{Seq: at.Seq}
+	made.fresh(&s.commit)
+	s.told = true
+	l.Made(&made)
 }
 
 // avoids records that an id is another's.

@@ -27,6 +27,7 @@ type Shard struct {
 	Resolve     func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
 	Now         func() store.Millis                                                     // by the shard's clock
 	Random      func() float64                                                          // in [0, 1)
+	Made        func(*Runs)                                                             // is told of those that are not in an Outcome; nil: they all are
 	Metrics     *metrics.Schedules
 	Flows       *metrics.Workflows
 	Log         *slog.Logger

@@ -68,7 +68,7 @@ func newLooker(b *shardState) *cells.Looker {
 	}
 	return cells.NewLooker(cells.Shard{
 		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.topicOf, Calendars: b.Calendars.Fresh, Definitions: b.Definitions, Workflows: b.Workflows, Resolve: b.Resolve,
-		Now: b.Now, Random: b.Random, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Log: b.Log,
+		Now: b.Now, Random: b.Random, Made: func(r *cells.Runs) { b.post(r) }, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Log: b.Log,
 	})
 }
 
@@ -87,6 +87,8 @@ func (k *cellKeeper) receive(message any, own bool) {
 		k.look()
 	case *ParcelsHeard:
 		k.heard(m.In)
+	case *cells.Runs:
+		k.tell(m)
 	case *cells.Outcome:
 		k.onKept(m, own)
 	}
@@ -334,17 +336,22 @@ func (k *cellKeeper) wakeBy(at store.Millis) {
 	}
 }
 
-// report tells the others what a look did. What a commit took back comes first: it may have made a
-// task of the same id anew.
+// tell tells the others what a commit did. What it took back comes first: it may have made a task of the
+// same id anew.
+func (k *cellKeeper) tell(made *cells.Runs) {
+	if len(made.Gone) > 0 {
+		k.notifier.gone(made.Seq, made.Gone)
+	}
+	if len(made.Fresh) > 0 {
+		k.notifier.becamePending(made.Seq, made.Fresh)
+	}
+	k.notifier.learn(made.Seq, made.Known)
+}
+
+// report tells the others what a look did.
 func (k *cellKeeper) report(m *cells.Outcome) {
-	for _, made := range m.Made {
-		if len(made.Gone) > 0 {
-			k.notifier.gone(made.Seq, made.Gone)
-		}
-		if len(made.Fresh) > 0 {
-			k.notifier.becamePending(made.Seq, made.Fresh)
-		}
-		k.notifier.learn(made.Seq, made.Known)
+	for i := range m.Made {
+		k.tell(&m.Made[i])
 	}
 	if len(m.Cancelled) > 0 {
 		k.post(&CancelHolds{Holds: m.Cancelled})

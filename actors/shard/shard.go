@@ -149,7 +149,7 @@ func (s *Actor) hand(m any, own bool) {
 		s.loader.receive(m, own)
 	case *orderLook, *orderFound:
 		s.orderer.receive(m, own)
-	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cells.Outcome:
+	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cells.Runs, *cells.Outcome:
 		s.cells.receive(m, own)
 	case *ParcelsSent, *outboxAgain, *courier.Outcome:
 		s.outbox.receive(m, own)

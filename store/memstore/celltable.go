@@ -13,13 +13,19 @@ func (m cellTable) Commit(ctx context.Context, s store.Shard, f *store.Fence, co
 	if len(commits) > 0 && commits[0].From != 0 && commits[0].From != m.Server(ctx, s) {
 		return store.Stamp{}, nil, store.ErrAnotherServer
 	}
-	return batch(ctx, m.core, s, access{adds: true, fence: f}, commits, func(sh *shard, now clock, c store.Commit) store.CommitResult {
+	stamp, results, err := batch(ctx, m.core, s, access{adds: true, fence: f}, commits, func(sh *shard, now clock, c store.Commit) store.CommitResult {
 		result := sh.check(&c)
 		if result.Status == store.OK {
 			sh.apply(&c, now)
 		}
 		return result
 	})
+	for i := range results {
+		if made := commits[i].Made; made != nil && results[i].Status == store.OK {
+			made(stamp)
+		}
+	}
+	return stamp, results, err
 }
 
 // Server implements store.Cells. It is the server that the store would be, see Restore.

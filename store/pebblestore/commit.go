@@ -21,6 +21,9 @@ func (s cellKeeper) Commit(ctx context.Context, name store.Shard, f *store.Fence
 			if results[i], err = c.commit(&commits[i]); err != nil {
 				return err
 			}
+			if made := commits[i].Made; made != nil && results[i].Status == store.OK {
+				t.made = append(t.made, made)
+			}
 		}
 		return nil
 	})

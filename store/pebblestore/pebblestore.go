@@ -45,6 +45,8 @@ type base struct {
 	dir    *datadir.Dir
 	shards shards
 	walker *dueWalker
+
+	onInBox func(s store.Shard, in int64) // see store.Early; nil: nobody asked
 }
 
 var (
@@ -52,6 +54,7 @@ var (
 	_ store.Registry = (*Store)(nil)
 	_ store.Cells    = (*Store)(nil)
 	_ store.Rewriter = (*Store)(nil)
+	_ store.Early    = (*Store)(nil)
 )
 
 // Open opens the store in c.Dir, creating it when there is none. It returns
@@ -112,6 +115,9 @@ func (s *Store) Close() error {
 // is opened anew.
 func (s *Store) Failed() error { return s.dir.Failed() }
 
+// OnInBox implements store.Early.
+func (s *Store) OnInBox(f func(s store.Shard, in int64)) { s.onInBox = f }
+
 // Info returns what is true of every store of this kind: each answer is synced.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	if err := s.dir.Enter(ctx); err != nil {
@@ -148,6 +154,9 @@ func (s *base) change(ctx context.Context, name store.Shard, a access, do func(*
 	}
 	t := begin(s.dir, s.shards.get(name, a.grows || a.owned))
 	stamp, err := t.run(name.Life, a, do)
+	if err == nil {
+		t.tell(s, stamp)
+	}
 	return stamp, t.end(err)
 }
 

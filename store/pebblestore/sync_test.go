@@ -99,3 +99,46 @@ func unsynced(t *testing.T) (s *Store, release func()) {
 	block.Store(true)
 	return s, sync.OnceFunc(func() { close(released) })
 }
+
+// TestCommitsAreToldOfBeforeTheyAreSynced: the owner of the shard goes on with what is made, and with what
+// has arrived, whose sync is one with that of what it does.
+func TestCommitsAreToldOfBeforeTheyAreSynced(t *testing.T) {
+	s, release := unsynced(t)
+	heard := make(chan int64, 10)
+	s.OnInBox(func(at store.Shard, in int64) {
+		if at != repairShard {
+			t.Errorf("heard of %v", at)
+		}
+		heard <- in
+	})
+	made, returned := make(chan store.Stamp, 10), make(chan store.Stamp)
+	commit := func(c store.Commit) {
+		go func() {
+			stamp, results, err := s.Commit(t.Context(), repairShard, nil, []store.Commit{c})
+			if err != nil || results[0].Status != store.OK {
+				t.Errorf("commit: %v %v", results, err)
+			}
+			returned <- stamp
+		}()
+	}
+	commit(store.Commit{Send: []store.Parcel{{To: "wflow", Body: []byte("2")}}})
+	in := <-heard
+	commit(store.Commit{
+		Puts: []store.Put{{Cell: store.Cell{ID: "wflow", Body: []byte("1")}}}, Take: in,
+		Adds: []*store.Task{{ID: "x", Due: 1}}, Made: func(at store.Stamp) { made <- at },
+	})
+	at := <-made
+	select {
+	case <-returned:
+		t.Error("a commit was answered before its sync")
+	default:
+	}
+	release()
+	first, second := <-returned, <-returned
+	if at.In != in || max(first.Seq, second.Seq) != at.Seq {
+		t.Errorf("told of seq %d, in-box %d; want %d and %d, %d", at.Seq, at.In, first.Seq, second.Seq, in)
+	}
+	if len(heard)+len(made) > 0 {
+		t.Error("told twice")
+	}
+}

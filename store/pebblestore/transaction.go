@@ -34,6 +34,8 @@ type transaction struct {
 	seqRaised bool
 
 	unsynced []*pebble.Batch // applied, not synced
+	made     []func(store.Stamp)
+	heard    int64 // number of the last parcel of the in-box, before
 }
 
 var transactions = sync.Pool{New: func() any {
@@ -82,7 +84,7 @@ func (t *transaction) run(life uint64, a access, do func(*transaction) error) (_
 			return store.Stamp{}, err
 		}
 	}
-	t.ids.newest = t.sh.meta.newest
+	t.ids.newest, t.heard = t.sh.meta.newest, t.sh.meta.boxes.in
 	if err := do(t); err != nil {
 		return store.Stamp{}, err
 	}
@@ -90,6 +92,16 @@ func (t *transaction) run(life uint64, a access, do func(*transaction) error) (_
 		return store.Stamp{}, err
 	}
 	return store.Stamp{Now: t.now, Seq: t.sh.meta.seq, In: t.sh.meta.boxes.in}, nil
+}
+
+// tell tells of what was done and is not synced yet. It is called without the lock.
+func (t *transaction) tell(s *base, at store.Stamp) {
+	if s.onInBox != nil && at.In > t.heard {
+		s.onInBox(t.sh.name, at.In)
+	}
+	for _, made := range t.made {
+		made(at)
+	}
 }
 
 // admit refuses tasks of another topic than the shard's.
@@ -199,7 +211,8 @@ func (t *transaction) recycle() {
 	t.ids.reset()
 	t.cellIDs.reset()
 	clear(t.unsynced)
-	t.unsynced, t.seqRaised = t.unsynced[:0], false
+	clear(t.made)
+	t.unsynced, t.made, t.seqRaised = t.unsynced[:0], t.made[:0], false
 	transactions.Put(t)
 }
 

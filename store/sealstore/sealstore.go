@@ -24,6 +24,7 @@ var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Cells    = (*Store)(nil)
 	_ store.Registry = (*Store)(nil)
+	_ store.Early    = (*Store)(nil)
 )
 
 // New returns inner with what users wrote sealed by keys, which are those of its registry. Closing it closes
@@ -37,6 +38,13 @@ func (s *Store) sealer(ctx context.Context, shard store.Shard) (sealer, error) {
 		return sealer{}, err
 	}
 	return sealer{key: key, topic: []byte(shard.Topic)}, nil
+}
+
+// OnInBox implements store.Early, if the inner store does.
+func (s *Store) OnInBox(f func(s store.Shard, in int64)) {
+	if early, is := s.Inner.(store.Early); is {
+		early.OnInBox(f)
+	}
 }
 
 // Failed returns why the inner store never will answer again, or nil.

@@ -57,6 +57,7 @@ func cellCases() []cellEntry {
 		{"Commit/InASealedShard", commitSealed},
 		{"Commit/InADroppedShard", commitDropped},
 		{"Commit/BigBatch", commitBig},
+		{"Commit/SaysThatItIsMadeOnce", commitMade},
 		{"Tells/EachEndOnce", tellsEnds},
 		{"Tells/WhatTheAckSays", tellsSaid},
 		{"Tells/WhatTheNackSays", tellsFailed},

@@ -161,3 +161,27 @@ func commitBig(f *cellFixture) {
 	f.ok("commit", err)
 	f.statuses("commit again", results, repeat(store.Stale, n)...)
 }
+
+// commitMade: a store need not say that it has made a commit before the call returns; if it does, the
+// commit is one that is made, and the stamp that of the call.
+func commitMade(f *cellFixture) {
+	f.put(store.OK, 0, body("sa", "one"))
+	told := make([][]store.Stamp, 3)
+	commits := make([]store.Commit, len(told))
+	for i, put := range []store.Put{{Cell: body("sa", "two"), If: 1}, {Cell: body("sa", "three"), If: 1}, {Cell: body("sb", "four")}} {
+		id := string(put.Cell.ID) + fmt.Sprint(i)
+		commits[i] = store.Commit{Puts: []store.Put{put}, Adds: tasks(f.now().Add(long), id), Made: func(at store.Stamp) { told[i] = append(told[i], at) }}
+	}
+	want := []store.Status{store.OK, store.Stale, store.OK}
+	stamp, results, err := f.cells.Commit(f.ctx, f.shard, &f.fence, commits)
+	f.ok("commit", err)
+	f.statuses("commit", results, want...)
+	_, results, err = f.cells.Commit(f.ctx, f.shard, &f.fence, commits)
+	f.ok("commit again", err)
+	f.statuses("commit again", results, store.Stale, store.Stale, store.Stale)
+	for i, at := range told {
+		if len(at) > 1 || len(at) == 1 && (want[i] != store.OK || at[0].Seq != stamp.Seq) {
+			f.Errorf("of commit %d, which is %v at seq %d, was said %+v", i, want[i], stamp.Seq, at)
+		}
+	}
+}
