@@ -54,7 +54,7 @@ func (s *Topics) erase(ctx context.Context, t *store.Topic, runs []audiences.Ope
 		_, err = s.dropShards(ctx, t)
 	}
 	if begun && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed)) {
-		err = fmt.Errorf("%w: %s", store.ErrUnknown, err)
+		err = fmt.Errorf("%w: %s", store.ErrUnknown, err.Error()) // whose kind is no longer what it says
 	}
 	return err
 }
