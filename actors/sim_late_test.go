@@ -23,13 +23,17 @@ const (
 // simLate is what is overdue without a cause.
 type simLate struct {
 	quiet time.Time            // no trouble since, or not before
-	moved time.Time            // until then notices may have gone to who owns nothing
+	moved time.Time            // until then permits may be of holds that are over, or never were
 	since map[string]time.Time // by what is overdue: since when nothing explains it
 	queue int                  // the most that was overdue at a time, since nothing was
 }
 
-// excuse says that trouble may make things late until some time after it is over.
+// excuse says that trouble may make things late until some time after it is over. The permit of a hold whose
+// answer was lost lasts as long as the hold would.
 func (s *sim) excuse(lasts time.Duration) {
+	if over := time.Now().Add(lasts + s.plan.visibility + simAftermath); over.After(s.late.moved) {
+		s.late.moved = over
+	}
 	after := time.Now().Add(lasts + simAftermath + s.plan.gossipLag + 2*s.plan.seqEvery)
 	if after.After(s.late.quiet) {
 		s.late.quiet = after
@@ -39,7 +43,9 @@ func (s *sim) excuse(lasts time.Duration) {
 // misled says that nodes may not know who owns a shard. What they settle of it meanwhile, they
 // tell the wrong one, and the owner learns of it when the hold would have ended.
 func (s *sim) misled() {
-	s.late.moved = time.Now().Add(s.plan.gossipLag + 2*s.plan.visibility + simAftermath)
+	if over := time.Now().Add(s.plan.gossipLag + 2*s.plan.visibility + simAftermath); over.After(s.late.moved) {
+		s.late.moved = over
+	}
 }
 
 // watchLate looks at what is overdue until the run is over.
@@ -84,7 +90,8 @@ func (s *sim) lookTopic(topic string, was map[string]time.Time) {
 			s.late.queue = 0
 		}
 	}
-	// While nodes do not know who owns a shard, a hold that is over may keep its permit.
+	// While nodes do not know who owns a shard, or whether something is held, a hold that is over may keep its
+	// permit.
 	told := time.Now().After(s.late.moved)
 	free = free && (told || !limited || s.permits() == 0)
 	if s.plan.shared > 0 {

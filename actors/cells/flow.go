@@ -150,7 +150,7 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 	for i := range steps {
 		commits[i] = steps[i].commit
 		if len(steps) <= hurried && l.Made != nil && len(commits[i].Adds) > 0 {
-			commits[i].Made = func(at store.Stamp) { l.tellEarly(&steps[i], at) }
+			commits[i].Made = func(at store.Stamp) { l.Made(steps[i].made(at)) }
 		}
 	}
 	stamp, results, err := l.commitAll(ctx, l.ID, &l.Fence, commits)
@@ -189,13 +189,13 @@ func (l *look) commitFlows(ctx context.Context, steps []flowStep) error {
 // wait for that is shared.
 const hurried = 8
 
-// tellEarly tells of the tasks of a step as soon as they are there: they are held while what made them
+// made is what is told of a step as soon as its tasks are there: they are held while what made them
 // becomes durable, and the hold is durable only behind that.
-func (l *look) tellEarly(s *flowStep, at store.Stamp) {
+func (s *flowStep) made(at store.Stamp) *Runs {
 	made := Runs{Seq: at.Seq}
 	made.fresh(&s.commit)
 	s.told = true
-	l.Made(&made)
+	return &made
 }
 
 // avoids records that an id is another's.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -89,7 +90,7 @@ func (c *cli) loadEnv(into *koanf.Koanf, known []string, origin map[string]strin
 // setting is called after are let through: `ddq work --exec` sets some.
 func checkEnv(environ, known []string) error {
 	for _, key := range unknownVariables(environ, known) {
-		if k := similar(settingName(key), known); k != "" {
+		if k := terminal.Meant(settingName(key), known); k != "" {
 			return session.Usagef("environment variable %s is no setting of ddq; did you mean %s?", key, session.VariableOf(k))
 		}
 	}
@@ -156,4 +157,12 @@ func settingText(v any) (string, error) {
 // settingName turns DDQ_GRPC_ADDR into grpc-addr.
 func settingName(envKey string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(envKey, session.EnvPrefix)), "_", "-")
+}
+
+// nearest suggests the setting that was probably meant.
+func nearest(name string, known []string) string {
+	if k := terminal.Meant(name, known); k != "" {
+		return fmt.Sprintf("; did you mean %q?", k)
+	}
+	return ""
 }

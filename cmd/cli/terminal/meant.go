@@ -1,12 +1,9 @@
-package cli
+package terminal
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// similar returns the one of known that name was probably meant to be, or "".
-func similar(name string, known []string) string {
+// Meant returns the one of known that a mistyped name was probably meant to be, or "".
+func Meant(name string, known []string) string {
 	flat := strings.NewReplacer("-", "", "_", "")
 	name = flat.Replace(strings.ToLower(name))
 	best, found := mostTypos(name)+1, ""
@@ -50,12 +47,4 @@ func typos(a, b string) int {
 		before, last = last, row
 	}
 	return last[len(b)]
-}
-
-// nearest suggests the setting that was probably meant.
-func nearest(name string, known []string) string {
-	if k := similar(name, known); k != "" {
-		return fmt.Sprintf("; did you mean %q?", k)
-	}
-	return ""
 }
