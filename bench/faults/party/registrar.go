@@ -71,7 +71,8 @@ func (r *registrar) open(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// again does the same to some recipients until each is answered for certain.
+// again does the same to some recipients until each is answered for certain, or the store has lost the
+// audience, as a power cut may that costs the last seconds.
 func (r *registrar) again(ctx context.Context, op ledger.Op, some []plan.Recipient) {
 	for {
 		if some = r.try(ctx, op, some); len(some) == 0 || ctx.Err() != nil {
@@ -101,6 +102,9 @@ func (r *registrar) try(ctx context.Context, op ledger.Op, some []plan.Recipient
 		}
 	}
 	r.log.Append(calls...)
+	if errors.Is(err, client.ErrNotFound) {
+		return nil
+	}
 	return left
 }
 
