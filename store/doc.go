@@ -16,7 +16,8 @@
 // # What a store promises
 //
 //   - A call that returns without error is as durable as Info says, and so is what
-//     it returns; but for Window and Told, which are for who changes the shard next.
+//     it returns; but for Window, Told, and what Commit.Made and Early tell, which are
+//     for who changes the shard next.
 //   - Each item of a batch changes state atomically, after everything about it
 //     was validated; items fail alone.
 //   - The present moment is the store's clock, read once per call and returned
