@@ -60,11 +60,12 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 	if len(f.Allow) > 0 && !o.UndoneWorkflows {
 		r.setting.workflows = 0
 	}
-	if plan.Draw(o.Seed, f.Name, "quota")%2 == 0 {
-		r.setting.together = together(o.Rate)
-	}
 	if f.tune != nil {
 		f.tune(&r.setting)
+	}
+	// A herd would wait for nothing but the quota, and for minutes.
+	if plan.Draw(o.Seed, f.Name, "quota")%2 == 0 && r.setting.herd == 0 {
+		r.setting.together = together(o.Rate)
 	}
 	switch err := r.run(ctx, o.Bin); {
 	case errors.Is(err, stand.ErrPrivilege):
