@@ -36,27 +36,27 @@ func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
 	if err != nil {
 		return problem.AsError(err)
 	}
-	return problem.AsError(s.erase(ctx, &status.Topic, runs))
+	begun, err := s.erase(ctx, &status.Topic, runs)
+	if begun && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed)) {
+		return problem.AsError(fmt.Errorf("%w: %s", store.ErrUnknown, err.Error())) // whose kind is no longer what it says
+	}
+	return problem.AsError(err)
 }
 
-// erase deletes a topic and what is in it, and cancels runs of audiences. Of a store that cannot be reached any
-// more once something is deleted, it says that the outcome is unknown.
-func (s *Topics) erase(ctx context.Context, t *store.Topic, runs []audiences.OpenRun) error {
-	begun, err := s.dropShards(ctx, t)
-	if err == nil {
-		err = s.audiences.Lose(ctx, runs, store.Millis(s.node.Clock().Now().UnixMilli()))
+// erase deletes a topic and what is in it, and cancels runs of audiences. It reports whether something is deleted.
+func (s *Topics) erase(ctx context.Context, t *store.Topic, runs []audiences.OpenRun) (begun bool, err error) {
+	if begun, err = s.dropShards(ctx, t); err != nil {
+		return begun, err
 	}
-	if err == nil {
-		err = s.store.DeleteTopic(ctx, t.Name, t.Life)
+	if err := s.audiences.Lose(ctx, runs, store.Millis(s.node.Clock().Now().UnixMilli())); err != nil {
+		return begun, err
 	}
-	if err == nil {
-		s.node.Meter().Forget(t.Name)
-		_, err = s.dropShards(ctx, t)
+	if err := s.store.DeleteTopic(ctx, t.Name, t.Life); err != nil {
+		return begun, err
 	}
-	if begun && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed)) {
-		err = fmt.Errorf("%w: %s", store.ErrUnknown, err.Error()) // whose kind is no longer what it says
-	}
-	return err
+	s.node.Meter().Forget(t.Name)
+	_, err = s.dropShards(ctx, t)
+	return begun, err
 }
 
 // keptLists are those of cells that a topic is not deleted with unless that is forced.
