@@ -98,13 +98,12 @@ func (r *registrar) try(ctx context.Context, op ledger.Op, some []plan.Recipient
 		calls[i].Kind, calls[i].Result = ledger.Answer, ledger.OK
 		if each != nil {
 			calls[i].Result, calls[i].Reason = tap.Outcome(each)
-			left = append(left, some[i])
+			if !answeredForGood(&calls[i]) {
+				left = append(left, some[i])
+			}
 		}
 	}
 	r.log.Append(calls...)
-	if errors.Is(err, client.ErrNotFound) {
-		return nil
-	}
 	return left
 }
 
@@ -151,7 +150,7 @@ func (r *registrar) schedule(ctx context.Context) {
 		}
 		answer.Spread = call.Spread
 		r.log.Append(answer)
-		if err == nil || answer.Result == ledger.Refused && forGood(answer.Reason) {
+		if err == nil || answeredForGood(&answer) {
 			return
 		}
 		r.sleep(ctx, again)

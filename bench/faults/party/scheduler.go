@@ -117,7 +117,7 @@ func (s *scheduler) putAll(ctx context.Context, list []plan.Schedule) error {
 			}
 			if err != nil {
 				answers[i].Result, answers[i].Reason = tap.Outcome(err)
-				good = good && answers[i].Result == ledger.Refused && forGood(answers[i].Reason) // such as when its end has passed
+				good = good && answeredForGood(&answers[i]) // such as when its end has passed
 			}
 		}
 		s.log.Append(answers...)
@@ -170,15 +170,24 @@ func (s *scheduler) try(ctx context.Context, p *plan.Schedule, a *plan.Act, numb
 		answer.Result, answer.Reason = tap.Outcome(err)
 	}
 	s.log.Append(answer)
-	if answer.Result == ledger.Refused && !forGood(answer.Reason) {
+	if answer.Result == ledger.Refused && !answeredForGood(&answer) {
 		return ledger.Unknown // such as by a node that has no store: to be asked again
 	}
 	return answer.Result
 }
 
-// forGood reports whether a refusal will not be another answer later.
-func forGood(reason string) bool {
-	return reason == "RUN_OPEN" || reason == "SCHEDULE_FINISHED" || reason == "NEVER_FIRES" || reason == "NO_SCHEDULE" // was refused, or is undone by a fault
+// answeredForGood reports whether an answer is a refusal that will not be another one later.
+func answeredForGood(answer *ledger.Event) bool {
+	if answer.Result != ledger.Refused {
+		return false
+	}
+	switch answer.Reason {
+	case "RUN_OPEN", "SCHEDULE_FINISHED", "NEVER_FIRES":
+		return true
+	case "NO_SCHEDULE", "NO_AUDIENCE": // it was refused, or is undone by a fault
+		return true
+	}
+	return false
 }
 
 // answerOf is an answer that a call is done.
