@@ -134,10 +134,6 @@ func serverSays(t *testing.T, settings map[string]string) string {
 	t.Helper()
 	all := map[string]string{"store": "memory", "grpc-addr": "127.0.0.1:0", "http-addr": "127.0.0.1:0", "log-level": "debug"}
 	maps.Copy(all, settings)
-	var environ []string
-	for name, value := range all {
-		environ = append(environ, session.VariableOf(name)+"="+value)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	answers := ""
@@ -148,7 +144,7 @@ func serverSays(t *testing.T, settings map[string]string) string {
 		answers = answersOf(t.Context(), port)
 	}
 	var out bytes.Buffer
-	code := Run(ctx, Streams{In: strings.NewReader(""), Out: &out, Err: said, Environ: environ}, []string{"server"})
+	code := Run(ctx, Streams{In: strings.NewReader(""), Out: &out, Err: said, Environ: variablesOf(all)}, []string{"server"})
 	said.wait()
 	return fmt.Sprintf("exit code %d\n%s%s%s", code, out.String(), said.all(), answers)
 }
@@ -156,15 +152,19 @@ func serverSays(t *testing.T, settings map[string]string) string {
 // configSaid is what `ddq server --print-config` prints with settings in its environment.
 func configSaid(t *testing.T, settings map[string]string) string {
 	t.Helper()
-	var environ []string
+	got := ddqWith(t.Context(), "", variablesOf(settings), "server", "--print-config")
+	if got.code == exitOK && got.out == "" {
+		t.Error("no setting is printed")
+	}
+	return got.out + got.err
+}
+
+// variablesOf are settings as an environment has them.
+func variablesOf(settings map[string]string) (environ []string) {
 	for name, value := range settings {
 		environ = append(environ, session.VariableOf(name)+"="+value)
 	}
-	var out, said bytes.Buffer
-	if code := Run(t.Context(), Streams{In: strings.NewReader(""), Out: &out, Err: &said, Environ: environ}, []string{"server", "--print-config"}); code == exitOK && out.Len() == 0 {
-		t.Error("no setting is printed")
-	}
-	return out.String() + said.String()
+	return environ
 }
 
 // answersOf is what an HTTP port answers to those that look for settings.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/cmd/node"
@@ -19,17 +20,15 @@ type settingView struct {
 
 // printConfig prints the settings of a server: what each is, and whether a flag, a variable or a
 // file says so. It refuses what the server would.
-func (c *cli) printConfig(cfg *node.Config, fs *pflag.FlagSet) error {
+func (c *cli) printConfig(cfg *node.Config, cmd *cobra.Command) error {
 	if err := cfg.Check(); err != nil {
 		return err
 	}
-	ofServer := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(node.Config).Flags(ofServer)
 	out := c.Listing("setting", "value", "from")
 	var err error
-	ofServer.VisitAll(func(known *pflag.Flag) {
-		if err == nil {
-			s := c.viewOf(fs.Lookup(known.Name))
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && node.IsSetting(f) {
+			s := c.viewOf(f)
 			err = out.Add(s, s.Setting, cmp.Or(s.Default, s.Value), s.From)
 		}
 	})

@@ -24,7 +24,7 @@ DDQ_GRPC_ADDR, and grpc-addr in the YAML file that --config names.
 		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if print {
-				return c.printConfig(cfg, cmd.Flags())
+				return c.printConfig(cfg, cmd)
 			}
 			log, err := cfg.Logger(c.Err)
 			if err != nil {

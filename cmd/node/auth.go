@@ -76,7 +76,7 @@ func (a *AuthConfig) check(cfg *Config) error {
 	if a.Failures < 0 || a.Failures > 1_000_000 {
 		return wrongf("--max-failed-logins is 0 to 1000000, not %d", a.Failures)
 	}
-	if a.RootToken != "" && !strings.HasPrefix(a.RootToken, "file:") && !strings.HasPrefix(a.RootToken, "env:") {
+	if a.RootToken != "" && !namesSecret(a.RootToken) {
 		return wrongf("--root-token is file:PATH or env:NAME: a token on the command line is seen by every user of the machine")
 	}
 	keys, err := clusterKeys(cfg.Fleet.keys)
@@ -145,6 +145,11 @@ func readRoot(name string) (auth.Secret, error) {
 		return auth.Secret{}, fmt.Errorf("--root-token: %w", err)
 	}
 	return checkedToken(string(text), "--root-token: "+name)
+}
+
+// namesSecret reports whether a setting says where a secret is, rather than being one.
+func namesSecret(where string) bool {
+	return strings.HasPrefix(where, "file:") || strings.HasPrefix(where, "env:")
 }
 
 func checkedToken(text, where string) (auth.Secret, error) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/api/auth"
 )
 
 // A setting is a flag that may also be given in the environment or in the
@@ -27,9 +29,6 @@ func IsSetting(f *pflag.Flag) bool {
 	return ok
 }
 
-// hidden stands where a secret would.
-const hidden = "[secret]"
-
 // ShownSetting is the value of a setting of a server for people: without the secrets that
 // it is or has, and with the names of files and variables where secrets are.
 func ShownSetting(f *pflag.Flag) string {
@@ -51,14 +50,14 @@ func shownValue(setting, value string) string {
 	case setting == "store":
 		return (&Config{Store: value}).StoreName()
 	case setting == "gossip-key", setting == "root-token", setting == "encryption-key":
-		if strings.HasPrefix(value, "file:") || strings.HasPrefix(value, "env:") {
+		if namesSecret(value) {
 			return value
 		}
-		return hidden
+		return auth.NewSecret(value).String()
 	case strings.Contains(value, "@"): // a URL with a password, or something close to it
 		u, err := url.Parse(value)
 		if err != nil || u.Host == "" {
-			return hidden
+			return auth.NewSecret(value).String()
 		}
 		if shown, err := url.PathUnescape(u.Redacted()); err == nil { // {trace_id} stays as it is
 			return shown
