@@ -31,20 +31,20 @@ type simLate struct {
 // excuse says that trouble may make things late until some time after it is over. The permit of a hold whose
 // answer was lost lasts as long as the hold would.
 func (s *sim) excuse(lasts time.Duration) {
-	if over := time.Now().Add(lasts + s.plan.visibility + simAftermath); over.After(s.late.moved) {
-		s.late.moved = over
-	}
-	after := time.Now().Add(lasts + simAftermath + s.plan.gossipLag + 2*s.plan.seqEvery)
-	if after.After(s.late.quiet) {
-		s.late.quiet = after
-	}
+	putOff(&s.late.quiet, lasts+simAftermath+s.plan.gossipLag+2*s.plan.seqEvery)
+	putOff(&s.late.moved, lasts+s.plan.visibility+simAftermath)
 }
 
 // misled says that nodes may not know who owns a shard. What they settle of it meanwhile, they
 // tell the wrong one, and the owner learns of it when the hold would have ended.
 func (s *sim) misled() {
-	if over := time.Now().Add(s.plan.gossipLag + 2*s.plan.visibility + simAftermath); over.After(s.late.moved) {
-		s.late.moved = over
+	putOff(&s.late.moved, s.plan.gossipLag+2*s.plan.visibility+simAftermath)
+}
+
+// putOff makes an instant one that is so far from now, unless it is later already.
+func putOff(at *time.Time, by time.Duration) {
+	if next := time.Now().Add(by); next.After(*at) {
+		*at = next
 	}
 }
 

@@ -21,13 +21,11 @@ type directRun struct {
 
 func startDirect(t *testing.T) *directRun {
 	t.Helper()
-	s := &servers{T: t, settings: []string{"--store", redistest.Start(t).URL()}, behind: make([][]string, 3), nodes: make([]*process, 3)}
-	for range 3 {
-		s.grpc, s.gossip, s.http = append(s.grpc, claimAddr(t)), append(s.gossip, claimAddr(t)), append(s.http, claimAddr(t))
+	s := newServers(t, redistest.Start(t).URL(), 3)
+	for range s.nodes {
+		s.http = append(s.http, claimAddr(t))
 	}
-	for i := range 3 {
-		s.start(i)
-	}
+	s.startAll()
 	r := &directRun{s, newTraffic(t)}
 	r.direct = true
 	r.traffic.start(s.addrs())

@@ -37,19 +37,14 @@ func (*lateToken) RequireTransportSecurity() bool { return false }
 func TestTurningAuthenticationOnLosesNothing(t *testing.T) {
 	severalServers(t)
 	root := filepath.Join(t.TempDir(), "root.token")
-	base := []string{"--store", redistest.Start(t).URL(), "--gossip-key", strings.Repeat("a1", 32), "--lease-ttl", "20s"}
-	s := &servers{T: t, settings: base, behind: make([][]string, 3), nodes: make([]*process, 3)}
+	s := newServers(t, redistest.Start(t).URL(), 3, "--gossip-key", strings.Repeat("a1", 32), "--lease-ttl", "20s")
+	base := s.settings
 	if old := os.Getenv("DDQ_TEST_OLD_BIN"); old != "" {
 		for i := range s.behind {
 			s.behind[i] = []string{"sh", "-c", `shift; exec "$DDQ_TEST_OLD_BIN" "$@"`, "sh"}
 		}
 	}
-	for range 3 {
-		s.grpc, s.gossip = append(s.grpc, claimAddr(t)), append(s.gossip, claimAddr(t))
-	}
-	for i := range s.nodes {
-		s.start(i)
-	}
+	s.startAll()
 	x, token := newTraffic(t), new(lateToken)
 	x.hold = 20 * time.Second
 	x.start(s.addrs(), grpc.WithPerRPCCredentials(token))

@@ -28,14 +28,26 @@ type servers struct {
 // startServers starts a fleet and waits until each node serves.
 func startServers(t *testing.T, store string, n int, settings ...string) *servers {
 	t.Helper()
+	s := newServers(t, store, n, settings...)
+	s.startAll()
+	return s
+}
+
+// newServers is a fleet none of which runs.
+func newServers(t *testing.T, store string, n int, settings ...string) *servers {
+	t.Helper()
 	s := &servers{T: t, settings: append([]string{"--store", store}, settings...), behind: make([][]string, n), nodes: make([]*process, n)}
 	for range n {
 		s.grpc, s.gossip = append(s.grpc, claimAddr(t)), append(s.gossip, claimAddr(t))
 	}
-	for i := range n {
+	return s
+}
+
+func (s *servers) startAll() {
+	s.Helper()
+	for i := range s.nodes {
 		s.start(i)
 	}
-	return s
 }
 
 // start runs a node that does not run.
