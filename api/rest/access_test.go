@@ -15,7 +15,7 @@ import (
 )
 
 // newAskingRig serves callers that say who they are, and returns the header of who may do all.
-func newAskingRig(t *testing.T) (r *rig, root string) {
+func newAskingRig(t *testing.T, routes ...testRoute) (r *rig, root string) {
 	t.Helper()
 	_, secret, _ := auth.NewToken()
 	st := memstore.New()
@@ -23,16 +23,17 @@ func newAskingRig(t *testing.T) (r *rig, root string) {
 	must(t, err)
 	who.Start(t.Context())
 	t.Cleanup(who.Stop)
-	s, port, url := serve(t, st, Config{}, who)
+	s, port, url := serve(t, st, Config{}, who, routes...)
 	return &rig{T: t, url: url, server: s, port: port}, bearer(secret.Reveal())
 }
 
 // Where callers have to say who they are, every route asks: those that are transcoded, those
 // that are written by hand, and those beside the API.
 func TestEveryRouteAsksWhoCalls(t *testing.T) {
-	r, as := newAskingRig(t)
-	must(t, r.port.Route("/metrics", Rule{Call: ddqv1.AdminService_DescribeServer_FullMethodName}, http.NotFoundHandler()))
-	must(t, r.port.Route("/healthz", Rule{Public: true}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
+	r, as := newAskingRig(t,
+		testRoute{"/metrics", Rule{Call: ddqv1.AdminService_DescribeServer_FullMethodName}, http.NotFound},
+		testRoute{"/healthz", Rule{Public: true}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }},
+	)
 	for _, c := range []struct {
 		method, path, body string
 		status             int

@@ -180,11 +180,10 @@ func TestRequestIDs(t *testing.T) {
 
 // What a request comes to within the server has the id of its answer.
 func TestCallsHaveTheIDOfTheirRequest(t *testing.T) {
-	r := newRig(t, Config{})
 	var seen string
-	must(t, r.port.Route("/look", Rule{Public: true}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	r := newRig(t, Config{}, testRoute{"/look", Rule{Public: true}, func(_ http.ResponseWriter, r *http.Request) {
 		seen = requestid.Given(r.Context())
-	})))
+	}})
 	if got := r.do("GET", "/look", "").want(200).header.Get("Ddq-Request-Id"); got == "" || got != seen {
 		t.Errorf("answered as %q, called as %q", got, seen)
 	}
@@ -198,8 +197,7 @@ func TestHeadersAreBounded(t *testing.T) {
 }
 
 func TestPanicsSayNothing(t *testing.T) {
-	r := newRig(t, Config{})
-	must(t, r.port.Route("/broken", Rule{Public: true}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") })))
+	r := newRig(t, Config{}, testRoute{"/broken", Rule{Public: true}, func(http.ResponseWriter, *http.Request) { panic("secret") }})
 	got := r.do("GET", "/broken", "")
 	if p := got.problem(500, "INTERNAL"); p.Incident == "" || strings.Contains(got.body, "secret") {
 		t.Errorf("got %s", got.body)

@@ -29,14 +29,22 @@ type rig struct {
 	port   *Port
 }
 
-func newRig(t *testing.T, config Config) *rig {
+func newRig(t *testing.T, config Config, routes ...testRoute) *rig {
 	t.Helper()
-	s, port, url := serve(t, memstore.New(), config, nil)
+	s, port, url := serve(t, memstore.New(), config, nil, routes...)
 	return &rig{T: t, url: url, server: s, port: port}
 }
 
+// testRoute is a path beside the API. A port that listens is anybody's who knows its number, so all are
+// added before.
+type testRoute struct {
+	at   string
+	rule Rule
+	http.HandlerFunc
+}
+
 // serve starts a server with an HTTP port on a store.
-func serve(t testing.TB, st store.Store, config Config, who *access.Access) (s *server.Server, port *Port, url string) {
+func serve(t testing.TB, st store.Store, config Config, who *access.Access, routes ...testRoute) (s *server.Server, port *Port, url string) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	node := actors.New(actors.Config{}, st, quiet, nil)
@@ -51,6 +59,9 @@ func serve(t testing.TB, st store.Store, config Config, who *access.Access) (s *
 	port, err := NewPort(config, quiet)
 	must(t, err)
 	must(t, port.ServeAPI(s.Channel()))
+	for _, r := range routes {
+		must(t, port.Route(r.at, r.rule, r))
+	}
 	port.Open()
 	web := httptest.NewUnstartedServer(port)
 	web.Config.MaxHeaderBytes = 16 << 10
