@@ -28,7 +28,8 @@ type arm struct {
 	n       uint64 // its number
 }
 
-// startDriver returns a running driver with its heartbeat set.
+// startDriver returns a running driver with its heartbeat set. It is called, and the driver put in its
+// place, with Wheel.mu held: a heartbeat of a driver that is not there yet would be its last.
 func (w *Wheel) startDriver() *driver {
 	d := &driver{
 		lib:   timingwheel.NewTimingWheel(tick, int64(w.turn/tick)),

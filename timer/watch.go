@@ -61,10 +61,10 @@ func stepped(from, to time.Time) bool {
 // rebuild replaces the driver and arms everything on the new one. The old one
 // is stopped aside: if it is deadlocked, that never ends.
 func (w *Wheel) rebuild(why string) {
-	fresh, now := w.startDriver(), w.now()
+	now := w.now()
 	w.mu.Lock()
 	old := w.driver
-	w.driver = fresh
+	w.driver = w.startDriver()
 	w.rebuilds++
 	w.rearm(now)
 	w.mu.Unlock()

@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,22 @@ func TestLivingWheelIsKept(t *testing.T) {
 			t.Errorf("rebuilds %d of a living wheel, want 0", n)
 		}
 	})
+}
+
+// TestWheelsThatAreLeftAlone have a heartbeat that nothing else is ordered with: the race detector sees
+// what it looks at. There are many, since it comes at about the time of what orders them, the look of
+// watch; and nothing is waited for that takes a lock of theirs.
+func TestWheelsThatAreLeftAlone(t *testing.T) {
+	var all sync.WaitGroup
+	for range 50 {
+		time.Sleep(tick * 3 / 10) // the library's heartbeat is at a whole tick, the look is not
+		w := New(Config{})
+		all.Go(func() {
+			time.Sleep(heartbeat + heartbeat/4)
+			w.Close()
+		})
+	}
+	all.Wait()
 }
 
 // A goroutine that hangs in a deadlocked wheel keeps neither inserts nor Close.

@@ -90,7 +90,9 @@ func New(cfg Config) *Wheel {
 		slots:   newRegistry(int64(slots)),
 		checked: time.Now(),
 	}
+	w.mu.Lock()
 	w.driver = w.startDriver()
+	w.mu.Unlock()
 	w.watcher.Go(w.watch)
 	return w
 }
