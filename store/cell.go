@@ -34,7 +34,7 @@ func (id CellID) Key() string { return string(id[1:]) }
 // Cell is a named value of a shard with a version and a time to wake.
 type Cell struct {
 	ID      CellID
-	Version int64  // 1 when first put; one more with each put. 0: there is none
+	Version int64  // one more with each put, from Put.First on. 0: there is none
 	Wake    Millis // owners find it by that; 0: never
 	List    string // a list that shows it, in order of Listed; empty: none
 	Listed  Millis

@@ -103,9 +103,26 @@ func (c *Commit) Removed() []string {
 
 // Put changes one cell. A cell without a body is deleted.
 type Put struct {
-	Cell       // its Version is not looked at
-	If   int64 // the version that it must have: 0 absent, AnyVersion any
+	Cell        // its Version is not looked at
+	If    int64 // the version that it must have: 0 absent, AnyVersion any
+	First int64 // the version of a cell that is made, see FirstVersion; 0: 1
 }
+
+// Next is the version of the cell once p is made over one of a version; 0: there is none then.
+func (p *Put) Next(over int64) int64 {
+	switch {
+	case len(p.Body) == 0:
+		return 0
+	case over == 0:
+		return max(1, p.First)
+	}
+	return over + 1
+}
+
+// FirstVersion is where the versions of a cell begin whose maker has drawn a life for it, so that
+// what was read of a cell of that id is not taken for what is there since it was deleted and made
+// anew. Versions stay below 1<<53, up to which every store counts.
+func FirstVersion(life uint64) int64 { return 1 + int64(life>>12) }
 
 // AnyVersion is the If of a Put that overwrites whatever there is.
 const AnyVersion = -1

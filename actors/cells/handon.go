@@ -139,7 +139,7 @@ func (l *look) commitCounted(ctx context.Context, s store.Shard, f *store.Fence,
 		return store.ErrUnavailable
 	}
 	t.last = number
-	t.put.If++
+	t.put.If = t.put.Next(t.put.If)
 	return nil
 }
 

@@ -139,11 +139,9 @@ func (w *walker) accepted(c *store.Commit, made Runs) {
 	if len(c.Send) > 0 {
 		w.out.Again = true // the schedule is told
 	}
-	put := c.Puts[0]
+	put := &c.Puts[0]
 	w.cell = put.Cell
-	if w.cell.Version = put.If + 1; len(put.Body) == 0 {
-		w.cell.Version = 0
-	}
+	w.cell.Version = put.Next(put.If)
 }
 
 // step returns what becomes of the walk; a commit without puts when nothing does.

@@ -44,7 +44,7 @@ func ClaimID(name, token string) store.CellID {
 // effects. The cell must have the version that the step was of, 0 for a new one. Tasks are
 // made of the template for a topic, at a moment.
 func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now store.Millis) (store.Commit, error) {
-	put := store.Put{Cell: store.Cell{ID: CellID(s.Name)}, If: version}
+	put := store.Put{Cell: store.Cell{ID: CellID(s.Name)}, If: version, First: store.FirstVersion(s.Life)}
 	if !out.Gone {
 		body, err := Encode(s)
 		if err != nil {
@@ -136,10 +136,7 @@ func (s *Schedule) task(m *Make, topic *store.Topic, now store.Millis) *store.Ta
 // answer lost: the cell is as it was to become.
 func Landed(c *store.Commit, r *store.CommitResult) bool {
 	put := &c.Puts[0]
-	if len(put.Body) == 0 {
-		return r.Cell.Version == 0
-	}
-	return r.Cell.Version == put.If+1 && r.Cell.Wake == put.Wake && bytes.Equal(r.Cell.Body, put.Body)
+	return r.Cell.Version == put.Next(put.If) && (len(put.Body) == 0 || r.Cell.Wake == put.Wake && bytes.Equal(r.Cell.Body, put.Body))
 }
 
 // Told is what the end of a task means to the schedule that it tells; nil for a parcel of

@@ -51,7 +51,7 @@ func Commit(before *Stored, w *Workflow, out *Effects, x Context) (c store.Commi
 	if out.Gone {
 		return w.deletion(before, out), nil
 	}
-	put := store.Put{Cell: store.Cell{ID: CellID(w.ID), Wake: out.Wake, List: ListOf(w.Phase), Listed: store.MaxDue - w.Created}}
+	put := store.Put{Cell: store.Cell{ID: CellID(w.ID), Wake: out.Wake, List: ListOf(w.Phase), Listed: store.MaxDue - w.Created}, First: store.FirstVersion(w.Life)}
 	if !w.Phase.Open() {
 		put.Listed = store.MaxDue - w.Ended
 	}
@@ -191,7 +191,7 @@ func Landed(c *store.Commit, r *store.CommitResult) bool {
 	if len(put.Body) == 0 {
 		return r.Cell.Version == 0
 	}
-	return r.Cell.ID == put.ID && r.Cell.Version == put.If+1 && r.Cell.Wake == put.Wake && bytes.Equal(r.Cell.Body, put.Body)
+	return r.Cell.ID == put.ID && r.Cell.Version == put.Next(put.If) && r.Cell.Wake == put.Wake && bytes.Equal(r.Cell.Body, put.Body)
 }
 
 // PutAside has a header that cannot be read wake nobody. What it says stays, for who can.

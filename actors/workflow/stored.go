@@ -15,7 +15,7 @@ import (
 func After(before *Stored, w *Workflow, c *store.Commit, by uint64) *Stored {
 	put := &c.Puts[0]
 	s := &Stored{Cell: put.Cell, w: w, by: by, old: before.old}
-	s.Cell.Version = put.If + 1
+	s.Cell.Version = put.Next(put.If)
 	if pages(len(w.Units)) == 0 && len(before.old) == 0 {
 		return s
 	}
@@ -34,7 +34,7 @@ func After(before *Stored, w *Workflow, c *store.Commit, by uint64) *Stored {
 }
 
 // Is reports whether s is what a header says that was read from a server. Its version alone would not
-// do: a workflow that had the id before got to that, too. What the header says includes the life.
+// do: servers of before had those of each workflow begin at 1. What the header says includes the life.
 func (s *Stored) Is(header store.Cell, server uint64) bool {
 	return s.by == server && s.Cell.Version == header.Version && bytes.Equal(s.Cell.Body, header.Body)
 }

@@ -22,7 +22,8 @@ func newCells() *cells {
 }
 
 // put replaces or deletes a cell, and counts its version up.
-func (c *cells) put(cell store.Cell) {
+func (c *cells) put(p *store.Put) {
+	cell := p.Cell
 	old, there := c.byID[cell.ID]
 	if there {
 		c.remove(old)
@@ -30,7 +31,7 @@ func (c *cells) put(cell store.Cell) {
 	if len(cell.Body) == 0 {
 		return
 	}
-	cell.Version, cell.Body = old.Version+1, slices.Clone(cell.Body)
+	cell.Version, cell.Body = p.Next(old.Version), slices.Clone(cell.Body)
 	c.byID[cell.ID] = cell
 	if cell.Wake != 0 {
 		c.wakes.insert(wakeEntry(cell.Wake, cell.ID))
@@ -65,10 +66,7 @@ func (c *cells) get(id store.CellID) store.Cell {
 func (c *cells) clone() *cells {
 	copied := newCells()
 	for _, cell := range c.byID {
-		version := cell.Version
-		copied.put(cell)
-		cell.Version = version
-		copied.byID[cell.ID] = cell
+		copied.put(&store.Put{Cell: cell, First: cell.Version})
 	}
 	return copied
 }

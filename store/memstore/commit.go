@@ -63,7 +63,7 @@ func (sh *shard) apply(c *store.Commit, now clock) {
 		sh.woke = true
 	}
 	for i := range c.Puts {
-		sh.cells.put(c.Puts[i].Cell)
+		sh.cells.put(&c.Puts[i])
 	}
 	for _, p := range c.Send {
 		if p.Topic == "" {

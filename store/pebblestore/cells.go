@@ -36,10 +36,10 @@ func (c *cells) get(id store.CellID) (cell store.Cell, err error) {
 }
 
 // put writes a cell over one that has a head, or deletes that.
-func (c *cells) put(cell *store.Cell, old *cellHead) error {
-	next := cellHead{version: old.version + 1, wake: cell.Wake, list: cell.List, listed: cell.Listed}
-	if len(cell.Body) == 0 {
-		next = cellHead{}
+func (c *cells) put(p *store.Put, old *cellHead) error {
+	cell, next := &p.Cell, cellHead{}
+	if version := p.Next(old.version); version != 0 {
+		next = cellHead{version: version, wake: p.Wake, list: p.List, listed: p.Listed}
 	}
 	if old.version == 0 && next.version == 0 {
 		return nil

@@ -185,7 +185,7 @@ func (t *committer) make(c *store.Commit) error {
 	for i := range c.Puts {
 		p := &c.Puts[i]
 		t.cellIDs.note(string(p.ID))
-		if err := t.cells.put(&p.Cell, &t.heads[i]); err != nil {
+		if err := t.cells.put(p, &t.heads[i]); err != nil {
 			return err
 		}
 	}

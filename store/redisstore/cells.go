@@ -24,12 +24,14 @@ import (
 // A member of the set of lists is what is stored of the list, from its length to listed, and
 // the id. Scripts know this too, in lua/change_commits.lua.
 
-// appendCell appends what is stored of a cell behind its version; nothing for one without
+// appendCell appends what is stored of a cell when it is made; nothing for one without
 // a body, which is deleted.
-func appendCell(b []byte, c *store.Cell) []byte {
+func appendCell(b []byte, p *store.Put) []byte {
+	c := &p.Cell
 	if len(c.Body) == 0 {
 		return b
 	}
+	b = binary.BigEndian.AppendUint64(b, uint64(p.Next(0)))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Wake))
 	b = appendList(b, c.List)
 	b = appendListed(b, c.Listed)

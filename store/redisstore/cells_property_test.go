@@ -115,6 +115,7 @@ func (p *pair) drawCommit(t *rapid.T) (c store.Commit) {
 			put.Wake = store.Millis(rapid.IntRange(0, 2).Draw(t, "wake"))
 			put.List = rapid.SampledFrom([]string{"", "x", "xy"}).Draw(t, "list")
 			put.Listed, put.Body = store.Millis(rapid.IntRange(-1, 2).Draw(t, "listed")), []byte("body")
+			put.First = rapid.SampledFrom([]int64{0, 2, 1 << 52}).Draw(t, "first")
 		}
 		c.Puts = append(c.Puts, put)
 	})

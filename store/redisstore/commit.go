@@ -310,7 +310,7 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 func (e *commitEncoder) put(p *store.Put) {
 	e.str(string(p.ID))
 	e.int(p.If)
-	e.buf = appendCell(e.buf, &p.Cell)
+	e.buf = appendCell(e.buf, p)
 	e.end()
 }
 

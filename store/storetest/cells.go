@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -38,6 +39,7 @@ type cellEntry struct {
 func cellCases() []cellEntry {
 	return []cellEntry{
 		{"Cells/APutRaisesTheVersion", cellVersions},
+		{"Cells/BeginAtTheirFirstVersion", cellFirst},
 		{"Cells/OfAnotherVersionAreStale", cellStale},
 		{"Cells/ByID", cellsByID},
 		{"Cells/OfShardsAreApart", cellsApart},
@@ -134,6 +136,35 @@ func cellVersions(f *cellFixture) {
 	f.put(store.OK, store.AnyVersion, store.Cell{ID: "snightly"})
 	f.put(store.OK, 0, body("snightly", "four"))
 	equal(f.fixture, "version of a new one", f.cell("snightly").Version, 1)
+}
+
+// cellFirst deletes cells and makes them anew, in lives of their own.
+func cellFirst(f *cellFixture) {
+	highest, other := store.FirstVersion(math.MaxUint64), store.FirstVersion(7<<40)
+	for _, id := range []store.CellID{"snightly", "Spart"} {
+		put := func(want store.Status, ifVersion, first int64, text string) {
+			c := store.Cell{ID: id, Wake: 17, List: "all", Listed: 5, Body: []byte(text)}
+			result := f.commit(want, store.Commit{Puts: []store.Put{{Cell: c, If: ifVersion, First: first}}})
+			if want == store.OK {
+				c.Version = max(ifVersion+1, first)
+				checkCell(f, "cell", f.cell(id), c)
+				equal(f.fixture, "is due", f.wakes(store.WakeQuery{To: 17, Limit: 9}), fmt.Sprint([]store.Wake{{At: 17, ID: id}}))
+			} else {
+				equal(f.fixture, "version in the way", result.Cell.Version, f.cell(id).Version)
+			}
+		}
+		put(store.OK, 0, highest, "one")
+		put(store.Stale, 0, other, "two")
+		put(store.OK, highest, other, "two")
+		put(store.Stale, highest, highest, "three")
+		put(store.OK, highest+1, 0, "three")
+		f.put(store.OK, highest+2, store.Cell{ID: id})
+		put(store.OK, store.AnyVersion, other, "four")
+		put(store.Stale, highest+2, 0, "five")
+		f.put(store.OK, other, store.Cell{ID: id})
+		put(store.OK, 0, 0, "five")
+		f.put(store.OK, 1, store.Cell{ID: id})
+	}
 }
 
 func cellStale(f *cellFixture) {

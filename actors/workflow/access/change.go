@@ -223,7 +223,7 @@ func (a *Access) commit(ctx context.Context, topic *store.Topic, at *header, bef
 		return committed{}, err
 	}
 	put := c.Puts[0].Cell
-	put.Version = c.Puts[0].If + 1
+	put.Version = c.Puts[0].Next(c.Puts[0].If)
 	switch r := results[0]; {
 	case r.Status == store.OK, r.Status == store.Stale && workflow.Landed(&c, &r):
 		a.Node.Committed(ctx, at.shard, &c, stamp)

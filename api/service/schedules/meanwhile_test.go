@@ -13,6 +13,28 @@ import (
 	"github.com/ddq-io/ddq/store/memstore"
 )
 
+// TestCallsDoNotBringBackTheScheduleThatTheyRead has it deleted and made anew before the call's commit.
+func TestCallsDoNotBringBackTheScheduleThatTheyRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &meanwhile{Store: memstore.New(), shard: func(s store.Shard) bool { return s != schedule.CalendarShard }}
+		s := servicetest.Start(t, actors.Config{}, st)
+		defer s.Node().Stop(context.WithoutCancel(t.Context()))
+		put(t, s, scheduled("nightly", cron("0 3 1 1 *")))
+		st.do = func() {
+			if _, err := s.Schedules.Delete(t.Context(), "report", "nightly", schedules.Deletion{}); err != nil {
+				t.Error(err)
+			}
+			put(t, s, scheduled("nightly", cron("0 4 1 1 *")))
+		}
+		if _, err := s.Schedules.Pause(t.Context(), "report", "nightly", "ada", ""); err != nil {
+			t.Error(err)
+		}
+		if now := get(t, s, "nightly"); now.Phase != schedule.Paused || now.Timetable.Entries[0].Cron != "0 4 1 1 *" {
+			t.Errorf("the one that was made anew is in phase %v and goes %+v", now.Phase, now.Timetable.Entries)
+		}
+	})
+}
+
 // TestWhatAnotherCallDidIsNotTakenForOnesOwn has a call find that the schedule is by now as the call would have made it.
 func TestWhatAnotherCallDidIsNotTakenForOnesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,8 +7,8 @@
 --       5 for each piece its commit in 2 bytes  6 attributes of the adds (see put_attrs.lua)
 --       7 number of adds with traits, and for each its position and traits
 --       then the pieces:
---         put     id, version that it must have (-1: any), the cell behind its version as
---                 cell.go has it, or empty: it is deleted
+--         put     id, version that it must have (-1: any), the cell as cell.go has it, with
+--                 the version that it has when it is made, or empty: it is deleted
 --         hold    id, token
 --         ack     id, token, retention ms, result, what it says or empty, id of the attempt's trace or empty
 --         remove  id, 1 when it must be pending and have no attempt
@@ -283,9 +283,9 @@ if puts > 0 then
       if new ~= '' then
         local put = hset[part]
         local size = #put
-        put[size + 1], put[size + 2] = id, pack('>i8', versions[i] + 1) .. new
-        wake = take('>i8', new)
-        if byte(new, 9) > 0 then is = sub(new, 9, 17 + byte(new, 9)) end
+        put[size + 1], put[size + 2] = id, old and pack('>i8', versions[i] + 1) .. sub(new, 9) or new
+        wake = take('>i8', new, 9)
+        if byte(new, 17) > 0 then is = sub(new, 17, 25 + byte(new, 17)) end
       elseif old then
         hdel[part][#hdel[part] + 1] = id
       end
