@@ -628,7 +628,7 @@ func (b *bench) commit(w *Workflow, out *Effects, now store.Millis) store.Commit
 		if len(put.Body) > store.MaxCell {
 			b.t.Fatalf("cell %q has %d bytes", put.ID, len(put.Body))
 		}
-		if put.Version = old.Version + 1; len(put.Body) == 0 {
+		if put.Version = put.Next(old.Version); put.Version == 0 {
 			delete(b.cells, put.ID)
 			continue
 		}
@@ -649,7 +649,11 @@ func (b *bench) remembered(s *Stored) {
 	if !s.Is(header, 0) || s.Is(header, 1) {
 		b.t.Fatalf("of version %d %d is remembered", header.Version, s.Cell.Version)
 	}
-	if header.Version++; s.Is(header, 0) {
+	another, later := header, header
+	if another.Body = append(bytes.Clone(header.Body), 0); s.Is(another, 0) {
+		b.t.Fatal("another workflow at its version is taken for the one that is remembered")
+	}
+	if later.Version++; s.Is(later, 0) {
 		b.t.Fatal("another version is taken for the one that is remembered")
 	}
 	for n := 1; n <= max(pages(len(s.w.Units)), len(s.old)); n++ {
