@@ -1,6 +1,10 @@
 package timetable
 
-import "time"
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/timer/zones"
+)
 
 // A wall time is a date and a time of day without a zone. It is kept in a
 // time.Time whose location is UTC and means nothing.
@@ -20,7 +24,7 @@ type stretch struct {
 
 func stretchAt(t time.Time, zone *time.Location) stretch {
 	t = t.In(zone)
-	from, to := t.ZoneBounds()
+	from, to := zones.Bounds(t)
 	_, offset := t.Zone()
 	return stretch{from: from, to: to, offset: time.Duration(offset) * time.Second}
 }

@@ -70,7 +70,7 @@ func offsetAt(t time.Time, zone *time.Location) int64 {
 
 // nextChange is the zero time when there is none.
 func nextChange(t time.Time, zone *time.Location) time.Time {
-	_, end := t.In(zone).ZoneBounds()
+	_, end := Bounds(t.In(zone))
 	return end
 }
 

@@ -7,6 +7,7 @@ import (
 	g "maragu.dev/gomponents"
 
 	"github.com/ddq-io/ddq/api/ui/frame"
+	"github.com/ddq-io/ddq/timer/zones"
 )
 
 // clockChange is when the clocks of a zone change.
@@ -22,7 +23,7 @@ func clockChanges(zone string, now time.Time) (all []clockChange) {
 		return nil
 	}
 	for at, until := now.In(place), now.AddDate(1, 0, 0); ; {
-		_, end := at.ZoneBounds()
+		_, end := zones.Bounds(at)
 		if end.IsZero() || end.After(until) {
 			return all
 		}
