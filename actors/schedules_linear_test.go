@@ -347,11 +347,32 @@ func (p *cellPlay) check() {
 			in, out := o.Input.(cellIn), o.Output.(cellOut)
 			seen[fmt.Sprint(cellOps[in.op], " ", out.refused, out.unsure)]++
 		}
+		markComing(h.ops)
 		if ok, info := porcupine.CheckOperationsVerbose(model, h.ops, 0); ok != porcupine.Ok {
 			p.show(name, h.ops, info)
 		}
 	}
 	p.Logf("%v", seen)
+}
+
+// markComing marks refusals because of runs that are not made yet. A call decides what is due before it does
+// what it is asked for; one that is refused leaves it to the owner to make that.
+func markComing(ops []porcupine.Operation) {
+	made := map[string]porcupine.Operation{}
+	for _, o := range ops {
+		for _, run := range o.Input.(cellIn).adds {
+			made[run.id] = o
+		}
+	}
+	for i := range ops {
+		out := ops[i].Output.(cellOut)
+		if out.refused != "RUN_OPEN" {
+			continue
+		}
+		by, there := made[out.run]
+		out.coming = !there || by.Return > ops[i].Call && by.Input.(cellIn).adds[0].at <= out.at
+		ops[i].Output = out
+	}
 }
 
 // show shows the longest order that comes to what was answered, and what finds no place in it.

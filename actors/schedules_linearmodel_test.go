@@ -51,7 +51,8 @@ type cellIn struct {
 type cellOut struct {
 	refused string
 	unsure  bool // the answer does not say what was done
-	lost    bool // an answer of the store was: another's deletion may be taken for its own
+	lost    bool // an answer of the store was: what another did that comes to the same may be taken for its own
+	coming  bool // refused because of a run that is made later on, of an occurrence that was due by then
 
 	life     uint64
 	version  int64
@@ -180,6 +181,7 @@ func (s cellState) refuses(in cellIn, out cellOut) bool {
 		return in.ifVersion > 0 && in.ifVersion != s.version && out.version == s.version
 	case "RUN_OPEN":
 		_, open := find(s.open, out.run)
+		open = open || out.coming && s.life != 0 && !s.paused && len(s.open) == 0
 		return in.op == cellTrigger && !in.allow && open && s.known[in.request] == ""
 	}
 	return false
@@ -194,6 +196,8 @@ func (s cellState) put(in cellIn, out cellOut) (cellState, bool) {
 	case s.life == 0:
 		outcome = schedules.Created
 		s = cellState{life: out.life, version: 1, kind: in.kind, orphans: s.orphans}
+	case s.kind == in.kind && out.lost && out.outcome == schedules.Changed:
+		outcome = schedules.Changed
 	case s.kind == in.kind:
 		outcome = schedules.Unchanged
 	default:
