@@ -69,7 +69,8 @@ type cellPlay struct {
 	clock   atomic.Int64
 	commits atomic.Int64
 	by      map[string]*cellHistory
-	acks    map[string]cellAcked
+	acks    map[string]cellAcked // on their way
+	acked   map[string]bool      // the cancel of a run that has ended has it acked once more
 }
 
 type cellAcked struct {
@@ -168,7 +169,7 @@ func (p *cellPlay) Deliver(ds []subscription.Delivery) bool {
 		s := subscription.Settlement{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}
 		p.runs[d.Task.ID] = time.AfterFunc(time.Duration(drawn(2500, d.Task.ID, "takes"))*time.Millisecond, func() {
 			p.mu.Lock()
-			if _, there := p.acks[s.ID]; !there {
+			if _, there := p.acks[s.ID]; !there && !p.acked[s.ID] {
 				p.acks[s.ID] = cellAcked{of.Schedule, p.clock.Add(1)}
 			}
 			p.mu.Unlock()
@@ -185,6 +186,7 @@ func (p *cellPlay) Settled(_ uint64, results []subscription.Settled) {
 	for _, r := range results {
 		if a, there := p.acks[r.ID]; there {
 			delete(p.acks, r.ID)
+			p.acked[r.ID] = r.Err == nil
 			p.by[a.schedule].note(cellWorker, cellIn{op: cellAck, run: r.ID}, cellOut{unsure: r.Err != nil}, a.from, p.clock.Add(1))
 		}
 	}
@@ -295,7 +297,7 @@ func TestASchedulesCallsAndRunsAreLinearizable(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, fleet *servicetest.Fleet) {
 		a, b := fleet.Nodes["a"], fleet.Nodes["b"]
 		createBoth(t, a.Sys)
-		p := &cellPlay{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, by: map[string]*cellHistory{}, acks: map[string]cellAcked{}}
+		p := &cellPlay{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, by: map[string]*cellHistory{}, acks: map[string]cellAcked{}, acked: map[string]bool{}}
 		p.nodes = []*servicetest.Node{a, b}
 		for i := range *linearSchedules {
 			p.by[cellName(i)] = &cellHistory{}
@@ -358,10 +360,14 @@ func (p *cellPlay) check() {
 // markComing marks refusals because of runs that are not made yet. A call decides what is due before it does
 // what it is asked for; one that is refused leaves it to the owner to make that.
 func markComing(ops []porcupine.Operation) {
-	made := map[string]porcupine.Operation{}
+	made, triggered := map[string]porcupine.Operation{}, map[string]bool{}
 	for _, o := range ops {
-		for _, run := range o.Input.(cellIn).adds {
+		in, out := o.Input.(cellIn), o.Output.(cellOut)
+		for _, run := range in.adds {
 			made[run.id] = o
+		}
+		if in.op == cellTrigger && out.refused == "" {
+			triggered[out.run] = true
 		}
 	}
 	for i := range ops {
@@ -370,7 +376,7 @@ func markComing(ops []porcupine.Operation) {
 			continue
 		}
 		by, there := made[out.run]
-		out.coming = !there || by.Return > ops[i].Call && by.Input.(cellIn).adds[0].at <= out.at
+		out.coming = !there && !triggered[out.run] || there && by.Return > ops[i].Call && by.Input.(cellIn).adds[0].at <= out.at
 		ops[i].Output = out
 	}
 }
