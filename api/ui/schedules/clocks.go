@@ -18,7 +18,7 @@ func clockChanges(zone string, now time.Time) (all []clockChange) {
 	if zone == "" || zone == "recipient" {
 		return nil
 	}
-	place, err := time.LoadLocation(zone)
+	place, err := zones.Load(zone)
 	if err != nil {
 		return nil
 	}
