@@ -5,14 +5,21 @@
 // entries name is one occurrence. Everything here is pure: the same timetable
 // gives the same occurrences on every node, and in every preview.
 //
+// # Cron
+//
+// An expression is checked field by field, and what is left for the library is
+// numbers, L, W and #; see syntax.go. One of another dialect is refused with what
+// to write in its place, even where it parses; see dialect.go. Where a day field
+// begins with *, a day must be in both day fields, as in Debian's cron.
+//
 // # Wall time
 //
 // A cron expression speaks of wall time, the date and time of day that people in
 // a zone read off a clock. The parser counts in wall time as if there were no
 // zones; wall.go says which instant a wall time is:
 //
-//	                        hour is fixed             hour begins with *
-//	                        (30 2 * * *, @daily, H)   (*/30 * * * *, @hourly)
+//	                        time of day is fixed      hour, minute or second begins with *
+//	                        (30 2 * * *, @daily, H)   (*/30 2 * * *, @hourly)
 //	counts                  each wall time of a       every instant whose
 //	                        local day once            wall time matches
 //	a gap (spring)          the first instant after   none: the wall times

@@ -18,6 +18,10 @@ type Error struct {
 	Fault  Fault
 	Field  string // such as "entries[0].cron" or "zone"
 	Reason string // for people, without the field
+
+	// Of an expression of another dialect: which one it looks like, and what to write in
+	// its place, an expression or a flag; empty when there is nothing.
+	Dialect, Write string
 }
 
 // Error returns the field and the reason.

@@ -28,6 +28,10 @@ type Entry struct {
 	// stands for a number that follows from the name of the schedule.
 	Cron string
 
+	// Legacy has Cron read as before fields were checked: its times are those that it
+	// had when it was stored, and nothing that was taken then is refused.
+	Legacy bool
+
 	// Every is an interval in elapsed time, at least MinEvery. It counts from
 	// Start, or from when the timetable was made. With FromEnd it counts from the
 	// end of the run before, and is the only entry.
@@ -37,6 +41,17 @@ type Entry struct {
 	// At are up to MaxInstants single instants, in whole milliseconds. In the zone Recipient
 	// each is the wall time that it is in UTC.
 	At []time.Time
+}
+
+// Keep returns the spec with the expressions that stored has, too, read as they are read there: putting a
+// schedule again with other labels does not move its times.
+func (s Spec) Keep(stored Spec) Spec {
+	s.Entries = slices.Clone(s.Entries)
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		e.Legacy = e.Cron != "" && slices.ContainsFunc(stored.Entries, func(was Entry) bool { return was.Cron == e.Cron && was.Legacy })
+	}
+	return s
 }
 
 // A Timetable names occurrences. It does not change, and many goroutines may use it.
@@ -101,7 +116,11 @@ func (t *Timetable) anchor(made time.Time) time.Time {
 func (t *Timetable) add(e Entry, name string, anchor time.Time, field string) error {
 	switch {
 	case e.Cron != "" && e.Every == 0 && len(e.At) == 0 && !e.FromEnd:
-		m, err := newMatcher(e.Cron, name, t.zone, field+".cron")
+		read := newMatcher
+		if e.Legacy {
+			read = newLegacyMatcher
+		}
+		m, err := read(e.Cron, name, t.zone, field+".cron")
 		if err != nil {
 			return err
 		}
@@ -154,7 +173,7 @@ func (t *Timetable) Zone() *time.Location { return t.zone }
 func (t *Timetable) FromEnd() bool { return t.fromEnd > 0 }
 
 // Next returns the first occurrence after a time, to the millisecond and in UTC;
-// false when there is none in the next 12 years.
+// false when there is none in the next 40 years.
 func (t *Timetable) Next(after time.Time) (time.Time, bool) {
 	if t.fromEnd > 0 {
 		return t.bounded(latest(after.Add(t.fromEnd), t.start))
