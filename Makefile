@@ -5,22 +5,28 @@ BIN     := bin/ddq
 # The binary that tests start, built once for all packages.
 TESTBIN := bin/ddq-test
 ARGS    ?=
-# The packages that wait the longest begin first. Of those with fake time below there are as many at
-# a time as processors, of the others one more: they wait for servers for a good part of their time.
+# The packages that wait the longest begin first. There is one more at a time than processors: they
+# wait for servers for a good part of their time.
 PKGS    ?= ./actors ./api/service ./cmd/ddq ./store/redisstore ./store/pebblestore ./cluster ./...
 JOBS    ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+AT_ONCE  = $(shell expr $(JOBS) + 1)
+# The modules of their own, which are tested with ddq, but not when PKGS narrows it.
+MODULES ?= $(if $(filter file,$(origin PKGS)),api/outbox api/ui/browser bench/peers deploy/check)
+# The packages with goroutines of their own: it is these that the race detector finds something in.
+RACED   ?= $(if $(filter file,$(origin PKGS)),$(shell tools/raced.sh),$(PKGS))
 # Packages whose tests have fake time. The race detector has one context for all timers of a bubble
 # (bubble.timers.raceCtx in Go's runtime), and breaks when two threads run some of them at once: it
 # needs -cpu 1 there. The others are tested beside them.
-BUBBLES  = $(shell $(GO) list -f '{{range .TestImports}}{{$$.ImportPath}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$$.ImportPath}} {{.}}{{"\n"}}{{end}}' $(PKGS) | awk '$$2 == "testing/synctest" && !seen[$$1]++ { print $$1 }')
-OTHERS   = $(filter-out $(BUBBLES),$(shell $(GO) list $(PKGS)))
+BUBBLES  = $(shell $(GO) list -f '{{range .TestImports}}{{$$.ImportPath}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$$.ImportPath}} {{.}}{{"\n"}}{{end}}' $(RACED) | awk '$$2 == "testing/synctest" && !seen[$$1]++ { print $$1 }')
+OTHERS   = $(filter-out $(BUBBLES),$(shell $(GO) list $(RACED)))
 # A program with the race detector sleeps for a second at its end, to hear of goroutines that are
 # left. The tests fail by goroutines that are left. The detector is in C.
 RACE     = CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race
-# How tests are compiled: the compiler with more garbage, the tests with what is usual; vet is
-# lint's, which asks more of the same code.
+# How tests are compiled, here and in tools/test.sh: the compiler with more garbage, the tests with
+# what is usual; vet is lint's, which asks more of the same code.
 COMPILE := -vet=off -toolexec "env GOGC=400"
-COUNT   ?= 3
+COUNT   ?= 1
+LOAD    ?= 4
 STORES  ?= embedded,redis-everysec,redis-always,redis-sentinel,redis-cluster,redis-sentinel-fast,redis-sentinel-all,redis-cluster-fast
 SOAK    ?= 1h
 FUZZTIME ?= 20s
@@ -42,9 +48,11 @@ PROFILE := -pgo=cmd/ddq/ddq.pgo
 
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
+# Counts tests, and says which were skipped and why.
+SUM     := $(GO) tool -modfile=tools/test/go.mod gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg
 
 .DEFAULT_GOAL := help
-.PHONY: help build outbox pictures run demo test test-bubbles test-others test-modules race e2e faults thorough soak mutants model sim long long-bubbles long-others fuzz bench bench-go profile bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
+.PHONY: help build outbox pictures run demo test race race-all race-bubbles race-others flaky e2e faults thorough soak mutants model sim long long-bubbles long-others fuzz bench bench-go profile bench-peers lint lint-api generate verify vulncheck release-check fmt sdks deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,26 +72,26 @@ run: build ## start a server on the embedded store; ARGS="--data dir ..." adds f
 demo: build ## server, producer and worker in one process, before your eyes
 	$(BIN) demo $(ARGS)
 
-test: deps ## every test of every module, with the race detector; PKGS=./timer/... narrows it
-	$(MAKE) --no-print-directory -j 3 test-modules test-bubbles test-others
+test: deps ## every test of every module; PKGS=./timer/... narrows it, ARGS="-run TestX -count=1" go to go test
+	GOGC=400 $(GO) build -o $(TESTBIN) ./cmd/ddq
+	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) MODULES="$(MODULES)" AT_ONCE=$(AT_ONCE) ARGS="$(ARGS)" $(SUM) --raw-command -- tools/test.sh $(PKGS)
 
-test-bubbles:
-	$(if $(BUBBLES),$(RACE) $(COMPILE) -timeout 20m -cpu 1 -p $(JOBS) $(BUBBLES))
+race: deps ## what has goroutines of its own, with the race detector and smaller doses; PKGS narrows it
+	$(MAKE) --no-print-directory -j 2 race-bubbles race-others DOSE=-short
 
-test-others:
-	$(GO) build -o $(TESTBIN) ./cmd/ddq
-	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(COMPILE) -timeout 20m -p $(shell expr $(JOBS) + 1) $(OTHERS))
+race-all: deps ## every test of ddq with the race detector, COUNT times over, in random order; PKGS narrows it
+	$(MAKE) --no-print-directory -j 2 race-bubbles race-others RACED="$(PKGS)" DOSE="-count=$(COUNT) -shuffle=on"
 
-# The modules of their own: what they do is to wait for servers.
-test-modules:
-	cd bench/peers && $(GO) vet ./... && $(GO) test ./...
-	cd deploy/check && $(GO) test ./...
-	cd api/ui/browser && $(GO) vet ./... && $(GO) test -timeout 20m ./...
-	cd api/outbox && $(GO) vet ./... && $(GO) test ./...
+race-bubbles:
+	$(if $(BUBBLES),$(RACE) $(COMPILE) $(DOSE) -timeout 40m -cpu 1 -p $(JOBS) $(BUBBLES))
 
-race: deps ## the tests COUNT (3) times over, in random order
-	$(if $(BUBBLES),$(RACE) -cpu 1 -count=$(COUNT) -shuffle=on $(BUBBLES))
-	$(if $(OTHERS),$(RACE) -count=$(COUNT) -shuffle=on $(OTHERS))
+race-others:
+	GOGC=400 $(GO) build -o $(TESTBIN) ./cmd/ddq
+	$(if $(OTHERS),DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) $(RACE) $(COMPILE) $(DOSE) -timeout 40m -p $(AT_ONCE) $(OTHERS))
+
+flaky: deps ## the tests of PKGS COUNT times beside LOAD (4) busy processes: make flaky COUNT=20 PKGS=./store/redisstore
+	GOGC=400 $(GO) build -o $(TESTBIN) ./cmd/ddq
+	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) tools/flaky.sh $(COUNT) $(LOAD) $(PKGS)
 
 e2e: deps ## only the tests of the whole program
 	$(RACE) -count=1 ./cmd/...
@@ -92,7 +100,8 @@ faults: build ## break servers, stores, workers, disks, networks and clocks on p
 	tools/deps.sh tests faults
 	$(BIN) bench faults --store $(STORES) $(if $(FAULTS),--faults $(FAULTS)) --each-once --for 6s --rate 150 --at-once 4 --seed $(or $(SEED),1) $(ARGS)
 
-thorough: ## what .ci/run has no time for: ten thousand seeds, longer doses of tests, every fault, every mutant; two hours
+thorough: ## what .ci/run has no time for: every test with the race detector, ten thousand seeds, longer doses of tests, every fault, every mutant; some hours
+	$(MAKE) race-all
 	$(MAKE) sim SEEDS=10000
 	$(MAKE) long
 	$(MAKE) faults
@@ -107,12 +116,13 @@ soak: build ## the same over and over for an hour (SOAK), with a report and a pi
 mutants: deps ## bugs put into ddq on purpose: the rounds of faults must find each; a quarter of an hour, ARGS=name plays one
 	$(GO) run ./bench/mutants $(ARGS)
 
-model: ## every state of a shard's hand-over, with spin; half a minute
+model: ## every state of a shard's hand-over, with spin, and of the relay between shards; a minute
 	tools/deps.sh model
 	cluster/model/check.sh
+	$(GO) test -count=1 ./store/relaymodel -model.whole
 
 sim: ## fleets in simulated time, with faults: SEEDS (2000) runs, and some of them again; SEED=n replays one with its trace
-	GOGC=400 $(GO) test -count=1 -timeout 30m -v -run '^TestSimulation$(if $(SEED),,(Replays)?)$$' ./actors $(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS) -sim.again 50) $(ARGS)
+	GOGC=400 $(GO) test -count=1 -timeout 30m -v -run '^TestSimulation$(if $(SEED),,(Replays|Twins)?)$$' ./actors $(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS) -sim.again 50 -sim.twins 20) $(ARGS)
 
 # What it plays is beside what `make test` plays: other seeds, more rounds, later times.
 long: deps ## longer doses of tests that play seeds, rounds or hours, with the race detector; some minutes
@@ -123,9 +133,10 @@ long-bubbles:
 	$(RACE) $(COMPILE) -cpu 1 -count=1 -run '^TestUseMeetsTheClosing$$' ./actors -closing.rounds 20
 	$(RACE) $(COMPILE) -cpu 1 -count=1 -run '^Test(Schedules|Workflows)GoAsTheirModels$$' ./actors -schedules.hours 3 -workflows 1000
 	$(RACE) $(COMPILE) -cpu 1 -count=1 -run '^TestDayOfTasksIsNeverEarly$$' ./timer -timer.hours 24
+	$(GO) test $(COMPILE) -count=1 -timeout 60m -run '^TestOracle$$' ./timer/timetable -oracle.share 1 -oracle.whole
 
 long-others:
-	$(GO) build -o $(TESTBIN) ./cmd/ddq
+	GOGC=400 $(GO) build -o $(TESTBIN) ./cmd/ddq
 	DDQ_TEST_BIN=$(CURDIR)/$(TESTBIN) DDQ_TEST_SPLIT=32s $(RACE) $(COMPILE) -count=1 -run '^TestNetworkFaultsLoseNothing$$' ./cmd/ddq
 	$(RACE) $(COMPILE) -count=1 -run '^TestCrashLosesNothingAcknowledged$$' ./store/pebblestore -crash.first 2 -crash.seeds 10
 	$(GO) test $(COMPILE) -count=1 -run '^TestTaskIsDeliveredAtItsMillisecond$$' ./api/service -service.farthest 49h
@@ -149,9 +160,10 @@ bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstal
 	tools/deps.sh peers
 	cd bench/peers && $(BUILD) -o ../../bin/peers . && ../../bin/peers --ddq-bin ../../$(BIN) $(ARGS)
 
-lint: ## golangci-lint, which also holds the import table; its first build takes minutes
+lint: ## golangci-lint, which also holds the import table, and vet of the modules; its first build takes minutes
 	$(LINT) run --allow-parallel-runners ./...
 	cd api/outbox && $(GO) tool -modfile=../../tools/lint/go.mod golangci-lint run --allow-parallel-runners ./...
+	for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
 
 lint-api: ## spectral over the description of the REST API; needs node 20
 	npx --yes @stoplight/spectral-cli@6.16.3 lint --ruleset api/openapi/.spectral.yaml api/openapi/openapi.json
@@ -178,7 +190,7 @@ fmt: ## format the code
 sdks: deps ## build the packages of the TypeScript and Python SDKs into bin
 	mkdir -p bin && tools/sdks.sh bin
 
-deps: ## install what the tests need beside Go: a C compiler, redis-server, PostgreSQL, node, Python, a browser and axe
+deps: ## install what the tests need beside Go: a C compiler, redis-server, PostgreSQL, node, Python, promtool, a browser and axe
 	tools/deps.sh tests
 
 clean: ## remove what was built

@@ -3,7 +3,8 @@
 #
 #   deps.sh tests   make, a C compiler (for the race detector), redis-server, PostgreSQL for
 #                   the outbox, and for the SDKs node with the compiler of TypeScript, and
-#                   Python with venv and pip, and for the pages a browser, and npm for axe
+#                   Python with venv and pip, and for the pages a browser, and npm for axe,
+#                   and promtool for the alerts
 #   deps.sh faults  ip and tc, mount, mkfs.ext4, and a C compiler
 #   deps.sh model   spin, and a C compiler
 #   deps.sh release ssh-keygen
@@ -53,7 +54,7 @@ keep_off() {
 	local package
 	for package in "$@"; do
 		case $package in
-		redis-server | beanstalkd | postgresql) as_root systemctl disable "$package" >/dev/null 2>&1 || true ;;
+		redis-server | beanstalkd | postgresql | prometheus) as_root systemctl disable "$package" >/dev/null 2>&1 || true ;;
 		esac
 	done
 }
@@ -80,6 +81,7 @@ for job in "$@"; do
 		python3 -c 'import ensurepip' 2>/dev/null || need ensurepip python3-venv
 		need chromium chromium fonts-dejavu-core
 		need npm npm
+		need promtool prometheus
 		locked+=(api/ui/browser)
 		;;
 	faults)

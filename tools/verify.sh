@@ -29,7 +29,7 @@ if [ -n "$changed" ]; then
 	complain "generated code is not current: run make generate and commit it"$'\n'"$changed"
 fi
 
-for module in . api/outbox api/ui/browser bench/peers deploy/check tools tools/release; do
+for module in . api/outbox api/ui/browser bench/peers deploy/check tools tools/release tools/test; do
 	(cd "$module" && go mod verify) || complain "$module: a module is not what go.sum says"
 	(cd "$module" && go mod tidy -diff) || complain "$module: run go mod tidy"
 done

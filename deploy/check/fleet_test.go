@@ -2,26 +2,24 @@ package check
 
 import (
 	"bytes"
-	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
-	"github.com/prometheus/common/config"
-	prometheus "github.com/prometheus/prometheus/config"
+	"github.com/ddq-io/ddq/bench/port"
 )
 
 // rehearsal runs the services of compose.yaml that are ddq as processes of this machine:
@@ -37,29 +35,25 @@ func newRehearsal(t *testing.T) *rehearsal {
 	dir := t.TempDir()
 	pairs := []string{"/var/lib/ddq", dir, "redis://redis:6379", "unix://" + startRedis(t)}
 	for i, node := range composeNodes(t) {
-		// An address of its own: nobody else takes its ports.
+		// An address of its own, as the names of the file have one.
 		ip := fmt.Sprintf("127.0.41.%d", i+1)
-		for _, port := range []string{"9090", "7946"} {
-			pairs = append(pairs, node.Name+":"+port, freePort(t, ip))
+		for _, number := range []string{"9090", "7946"} {
+			pairs = append(pairs, node.Name+":"+number, freePort(t, ip))
 		}
 		pairs = append(pairs, node.Name, ip)
 	}
 	return &rehearsal{t: t, services: composeProject(t).Services, here: strings.NewReplacer(pairs...), done: map[string]bool{}}
 }
 
-// freePort is a port that nobody listens on, below those that the system gives out: nobody
-// gets it by chance before the service has it.
+// freePort is a port that nobody else on this machine is given until the test ends.
 func freePort(t *testing.T, ip string) string {
 	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(10_000+rand.IntN(10_000))))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
+	claim, err := port.New(ip)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no port of %s is free", ip)
-	return ""
+	t.Cleanup(func() { _ = claim.Release() })
+	return claim.Addr()
 }
 
 func startRedis(t *testing.T) (socket string) {
@@ -98,7 +92,7 @@ func start(t *testing.T, cmd *exec.Cmd) {
 func await(t *testing.T, what string, ready func() error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if err = ready(); err == nil {
 			return
 		}
@@ -199,10 +193,6 @@ func TestComposeFleetIsSecure(t *testing.T) {
 
 // TestPrometheusMayRead: the credentials in prometheus.yml are those that compose.yaml makes.
 func TestPrometheusMayRead(t *testing.T) {
-	cfg, err := prometheus.LoadFile("../prometheus/prometheus.yml", false, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := newRehearsal(t)
 	node := composeNodes(t)[0]
 	env := r.settings(node)
@@ -224,26 +214,33 @@ func TestPrometheusMayRead(t *testing.T) {
 	r.done[node.Name] = true
 	r.run("prometheus-token")
 
-	client := cfg.ScrapeConfigs[0].HTTPClientConfig
-	client.TLSConfig.CAFile = r.here.Replace(strings.Replace(client.TLSConfig.CAFile, "/etc/ddq", "/var/lib/ddq", 1))
-	client.Authorization.CredentialsFile = r.here.Replace(strings.Replace(client.Authorization.CredentialsFile, "/etc/ddq", "/var/lib/ddq", 1))
-	scrape(t, client, "https://"+addr+"/metrics", http.StatusOK)
-	client.Authorization = nil
-	scrape(t, client, "https://"+addr+"/metrics", http.StatusUnauthorized)
-}
-
-func scrape(t *testing.T, by config.HTTPClientConfig, url string, want int) {
-	t.Helper()
-	c, err := config.NewClientFromConfig(by, "ddq")
+	scraper := read[scrapeConfig](t, "prometheus.yml").ScrapeConfigs[0]
+	of := func(file string) string { return r.here.Replace(strings.Replace(file, "/etc/ddq", "/var/lib/ddq", 1)) }
+	token, err := os.ReadFile(of(scraper.Authorization.CredentialsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	url := scraper.Scheme + "://" + addr + "/metrics"
+	scrape(t, url, of(scraper.TLS.CAFile), "Bearer "+strings.TrimSpace(string(token)), http.StatusOK)
+	scrape(t, url, of(scraper.TLS.CAFile), "", http.StatusUnauthorized)
+}
+
+func scrape(t *testing.T, url, caFile, authorization string, want int) {
+	t.Helper()
+	ca, err := os.ReadFile(caFile)
 	if err != nil {
 		t.Fatal(err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(ca)
+	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}}, Timeout: time.Minute}
+	defer c.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
 	}
 	reply, err := c.Do(req)
 	if err != nil {

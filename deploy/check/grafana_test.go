@@ -2,6 +2,9 @@ package check
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +66,7 @@ func fillIn(query string) string {
 
 func TestDashboard(t *testing.T) {
 	d := readDashboard(t)
+	checkQueries(t, d)
 	if d.UID == "" {
 		t.Error("no uid: links to it would break with every import")
 	}
@@ -105,6 +109,27 @@ func checkPanel(t *testing.T, p panel) {
 		if strings.Contains(fillIn(q.Expr), "$") {
 			t.Errorf("panel %q, %s: unknown variable in %s", p.Title, q.RefID, q.Expr)
 		}
-		selectors(t, fillIn(q.Expr))
+	}
+}
+
+// checkQueries has promtool look at each query, as the expression of a rule.
+func checkQueries(t *testing.T, d dashboard) {
+	t.Helper()
+	var rules []map[string]string
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			rules = append(rules, map[string]string{"record": fmt.Sprintf("panel:%d:%s", p.ID, q.RefID), "expr": fillIn(q.Expr)})
+		}
+	}
+	text, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.json") // JSON is YAML
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := prometheus("check", "rules", file); err != nil {
+		t.Error(err)
 	}
 }

@@ -15,51 +15,22 @@ import (
 	"time"
 
 	"github.com/compose-spec/compose-go/v2/dotenv"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/yaml"
 )
 
-// manifests are the documents of k8s/, decoded into the API's types: a field
-// that it does not know, or of another type, fails the test.
+// manifests are the documents of k8s/.
 func manifests(t *testing.T) []any {
 	t.Helper()
 	var all []any
 	for _, name := range kustomization(t).Resources {
 		for doc := range bytes.SplitSeq(open(t, "k8s/"+name), []byte("\n---\n")) {
-			all = append(all, decode(t, name, doc))
+			m, err := decode(doc)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			all = append(all, m)
 		}
 	}
 	return all
-}
-
-func decode(t *testing.T, name string, doc []byte) any {
-	t.Helper()
-	var kind metav1.TypeMeta
-	if err := yaml.Unmarshal(doc, &kind); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	var into any
-	switch kind.APIVersion + " " + kind.Kind {
-	case "v1 Service":
-		into = &corev1.Service{}
-	case "apps/v1 StatefulSet":
-		into = &appsv1.StatefulSet{}
-	case "policy/v1 PodDisruptionBudget":
-		into = &policyv1.PodDisruptionBudget{}
-	case "networking.k8s.io/v1 NetworkPolicy":
-		into = &networkingv1.NetworkPolicy{}
-	default:
-		t.Fatalf("%s: nobody checks %v", name, kind)
-	}
-	if err := yaml.UnmarshalStrict(doc, into); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return into
 }
 
 // one returns the manifest of a type that there is one of.
@@ -77,17 +48,21 @@ func one[T any](t *testing.T) *T {
 	return found[0]
 }
 
-func statefulSet(t *testing.T) *appsv1.StatefulSet { return one[appsv1.StatefulSet](t) }
+// pods is what the StatefulSet says of each.
+func pods(t *testing.T) podSpec {
+	t.Helper()
+	return one[statefulSet](t).Spec.Template.Spec
+}
 
 // kustomizationFile is what is used of the format.
 type kustomizationFile struct {
-	metav1.TypeMeta `json:",inline"`
-	Namespace       string
-	Labels          []struct{ Pairs map[string]string }
-	Resources       []string
-	ConfigMaps      []generator `json:"configMapGenerator"`
-	Secrets         []generator `json:"secretGenerator"`
-	Images          []struct{ Name, NewName, NewTag string }
+	typeMeta
+	Namespace  string
+	Labels     []struct{ Pairs map[string]string }
+	Resources  []string
+	ConfigMaps []generator `json:"configMapGenerator"`
+	Secrets    []generator `json:"secretGenerator"`
+	Images     []struct{ Name, NewName, NewTag string }
 }
 
 type generator struct {
@@ -101,11 +76,11 @@ type generator struct {
 func kustomization(t *testing.T) kustomizationFile {
 	t.Helper()
 	var k kustomizationFile
-	if err := yaml.UnmarshalStrict(open(t, "k8s/kustomization.yaml"), &k); err != nil {
+	if err := fill(open(t, "k8s/kustomization.yaml"), &k, true); err != nil {
 		t.Fatal(err)
 	}
 	if k.APIVersion != "kustomize.config.k8s.io/v1beta1" || k.Kind != "Kustomization" {
-		t.Errorf("%+v", k.TypeMeta)
+		t.Errorf("%+v", k.typeMeta)
 	}
 	return k
 }
@@ -121,7 +96,7 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 			t.Errorf("%s is left out", name)
 		}
 	}
-	container := statefulSet(t).Spec.Template.Spec.Containers[0]
+	container := pods(t).Containers[0]
 	if len(k.Images) != 1 || k.Images[0].Name != container.Image {
 		t.Errorf("images %v, the container has %s", k.Images, container.Image)
 	}
@@ -146,7 +121,7 @@ func podSettings(t *testing.T) map[string]string {
 		maps.Copy(env, vars)
 	}
 	pod := map[string]string{"metadata.name": "ddq-0", "metadata.namespace": "ddq"}
-	for _, v := range statefulSet(t).Spec.Template.Spec.Containers[0].Env {
+	for _, v := range pods(t).Containers[0].Env {
 		value := v.Value
 		switch from := v.ValueFrom; {
 		case from == nil:
@@ -187,9 +162,9 @@ func fromSecret(t *testing.T, name, key string) string {
 // TestPodsFindTheirCertificate holds the volume against the Secret and the settings, and the
 // names that pods call each other by against those of the certificate that README.md makes.
 func TestPodsFindTheirCertificate(t *testing.T) {
-	spec := statefulSet(t).Spec.Template.Spec
+	spec := pods(t)
 	mount, volume := spec.Containers[0].VolumeMounts[0], spec.Volumes[0]
-	if mount.Name != volume.Name || *volume.Secret.DefaultMode&0o037 != 0 || *spec.SecurityContext.FSGroup != *spec.SecurityContext.RunAsGroup {
+	if mount.Name != volume.Name || volume.Secret.DefaultMode&0o037 != 0 || spec.SecurityContext.FSGroup != spec.SecurityContext.RunAsGroup {
 		t.Errorf("mount %+v of volume %+v", mount, volume)
 	}
 	secrets := kustomization(t).Secrets
@@ -220,8 +195,8 @@ func TestPodsFindTheirCertificate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, p := range []*corev1.Probe{spec.Containers[0].StartupProbe, spec.Containers[0].LivenessProbe, spec.Containers[0].ReadinessProbe} {
-		if p.HTTPGet.Scheme != corev1.URISchemeHTTPS {
+	for _, p := range []probe{spec.Containers[0].StartupProbe, spec.Containers[0].LivenessProbe, spec.Containers[0].ReadinessProbe} {
+		if p.HTTPGet.Scheme != "HTTPS" {
 			t.Errorf("probe %+v of a port with TLS", p.HTTPGet)
 		}
 	}
@@ -252,72 +227,70 @@ func TestPodSettings(t *testing.T) {
 	if got, want := env["DDQ_ADVERTISE_ADDR"], "ddq-0.ddq-nodes.ddq.svc:9090"; got != want {
 		t.Errorf("DDQ_ADVERTISE_ADDR=%s, want %s", got, want)
 	}
-	spec := statefulSet(t).Spec.Template.Spec
+	spec := pods(t)
 	container := spec.Containers[0]
-	checkMemory(t, env["GOMEMLIMIT"], container.Resources.Limits.Memory().Value())
+	checkMemory(t, env["GOMEMLIMIT"], int64(container.Resources.Limits.Memory))
 	pause := container.Lifecycle.PreStop.Sleep.Seconds
-	checkGrace(t, "pod", env["DDQ_SHUTDOWN_GRACE"], time.Duration(*spec.TerminationGracePeriodSeconds-pause)*time.Second)
+	checkGrace(t, "pod", env["DDQ_SHUTDOWN_GRACE"], time.Duration(spec.TerminationGracePeriodSeconds-pause)*time.Second)
 	if spec.EnableServiceLinks == nil || *spec.EnableServiceLinks {
 		t.Error("the Service ddq would set variables called DDQ_ in its own pods")
 	}
 }
 
 func TestSelectorsFindThePods(t *testing.T) {
-	set := statefulSet(t)
-	pod := labels.Set(set.Spec.Template.Labels)
-	finds := func(what string, s *metav1.LabelSelector) {
+	set := one[statefulSet](t)
+	pod := set.Spec.Template.Metadata.Labels
+	finds := func(what string, s selector) {
 		t.Helper()
-		if sel, err := metav1.LabelSelectorAsSelector(s); err != nil || sel.Empty() || !sel.Matches(pod) {
-			t.Errorf("%s selects %v of pods %v: %v", what, sel, pod, err)
+		if !s.finds(pod) {
+			t.Errorf("%s selects %v of pods %v", what, s, pod)
 		}
 	}
 	finds("StatefulSet", set.Spec.Selector)
-	finds("PodDisruptionBudget", one[policyv1.PodDisruptionBudget](t).Spec.Selector)
-	finds("NetworkPolicy", &one[networkingv1.NetworkPolicy](t).Spec.PodSelector)
+	finds("PodDisruptionBudget", one[disruptionBudget](t).Spec.Selector)
+	finds("NetworkPolicy", one[networkPolicy](t).Spec.PodSelector)
 	for _, c := range set.Spec.Template.Spec.TopologySpreadConstraints {
 		finds("spread over "+c.TopologyKey, c.LabelSelector)
 	}
-	for _, s := range services(t) {
-		if sel := labels.SelectorFromSet(s.Spec.Selector); sel.Empty() || !sel.Matches(pod) {
-			t.Errorf("Service %s selects %v", s.Name, sel)
-		}
+	for name, s := range services(t) {
+		finds("Service "+name, selector{s.Spec.Selector})
 	}
 }
 
-func services(t *testing.T) map[string]*corev1.Service {
+func services(t *testing.T) map[string]*service {
 	t.Helper()
-	all := map[string]*corev1.Service{}
+	all := map[string]*service{}
 	for _, m := range manifests(t) {
-		if s, ok := m.(*corev1.Service); ok {
-			all[s.Name] = s
+		if s, ok := m.(*service); ok {
+			all[s.Metadata.Name] = s
 		}
 	}
 	return all
 }
 
 func TestServicesLeadToPorts(t *testing.T) {
-	set := statefulSet(t)
-	ports := map[string]corev1.Protocol{}
+	set := one[statefulSet](t)
+	ports := map[string]string{}
 	for _, p := range set.Spec.Template.Spec.Containers[0].Ports {
-		ports[p.Name] = orTCP(p.Protocol)
+		ports[p.Name] = p.Protocol.String()
 	}
 	all := services(t)
 	for name, s := range all {
 		for _, p := range s.Spec.Ports {
-			if got, ok := ports[p.TargetPort.String()]; !ok || got != orTCP(p.Protocol) {
+			if got, ok := ports[p.TargetPort]; !ok || got != p.Protocol.String() {
 				t.Errorf("Service %s, port %s: no such port in the pods", name, p.Name)
 			}
 		}
 	}
-	for _, rule := range one[networkingv1.NetworkPolicy](t).Spec.Ingress {
+	for _, rule := range one[networkPolicy](t).Spec.Ingress {
 		for _, p := range rule.Ports {
-			if _, ok := ports[p.Port.String()]; !ok {
+			if _, ok := ports[p.Port]; !ok {
 				t.Errorf("NetworkPolicy: no port %s in the pods", p.Port)
 			}
 		}
 	}
 	nodes := all[set.Spec.ServiceName]
-	if nodes == nil || nodes.Spec.ClusterIP != corev1.ClusterIPNone || !nodes.Spec.PublishNotReadyAddresses {
+	if nodes == nil || nodes.Spec.ClusterIP != "None" || !nodes.Spec.PublishNotReadyAddresses {
 		t.Errorf("the StatefulSet's Service %s has to be headless, with pods that are not ready", set.Spec.ServiceName)
 	}
 	if join := podSettings(t)["DDQ_JOIN"]; join != set.Spec.ServiceName+":7946" {
@@ -325,17 +298,10 @@ func TestServicesLeadToPorts(t *testing.T) {
 	}
 }
 
-func orTCP(p corev1.Protocol) corev1.Protocol {
-	if p == "" {
-		return corev1.ProtocolTCP
-	}
-	return p
-}
-
 func TestPodsHaveNoRights(t *testing.T) {
-	pod := statefulSet(t).Spec.Template.Spec
+	pod := pods(t)
 	c := pod.Containers[0].SecurityContext
-	if pod.SecurityContext.RunAsNonRoot == nil || !*pod.SecurityContext.RunAsNonRoot || *pod.SecurityContext.RunAsUser == 0 {
+	if pod.SecurityContext.RunAsNonRoot == nil || !*pod.SecurityContext.RunAsNonRoot || pod.SecurityContext.RunAsUser == 0 {
 		t.Error("the pod may run as root")
 	}
 	if *c.AllowPrivilegeEscalation || !*c.ReadOnlyRootFilesystem || !slices.Contains(c.Capabilities.Drop, "ALL") {

@@ -1,18 +1,19 @@
 package check
 
 import (
-	"errors"
-	"io"
+	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/textparse"
-	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/VictoriaMetrics/metricsql"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // fleetMetrics are those of nodes in a fleet; the server of these tests stands alone.
@@ -21,60 +22,78 @@ var fleetMetrics = []string{"ddq_cluster_members"}
 // scraped are labels that Prometheus adds.
 var scraped = []string{"job", "instance"}
 
+// series is what a query asks for: a name, and what labels are to be.
+type series struct {
+	name   string
+	labels []metricsql.LabelFilter
+	text   string
+}
+
 // selectors returns every series that a query asks for.
-func selectors(t *testing.T, query string) []*parser.VectorSelector {
+func selectors(t *testing.T, query string) []series {
 	t.Helper()
-	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	expr, err := metricsql.Parse(query)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	var found []*parser.VectorSelector
-	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-		if v, ok := n.(*parser.VectorSelector); ok {
-			found = append(found, v)
+	var found []series
+	metricsql.VisitAll(expr, func(e metricsql.Expr) {
+		m, ok := e.(*metricsql.MetricExpr)
+		if !ok {
+			return
 		}
-		return nil
+		for _, all := range m.LabelFilterss {
+			s := series{text: string(m.AppendString(nil))}
+			for _, l := range all {
+				if l.Label == "__name__" && !l.IsNegative && !l.IsRegexp {
+					s.name = l.Value
+				} else {
+					s.labels = append(s.labels, l)
+				}
+			}
+			if s.name == "" {
+				t.Errorf("%s asks for series of any name", query)
+			}
+			found = append(found, s)
+		}
 	})
 	return found
 }
 
-// parseMetrics returns the series of an exposition, with their label "__name__".
-func parseMetrics(t *testing.T, text []byte) []labels.Labels {
+// parseMetrics returns the series of an exposition.
+func parseMetrics(t *testing.T, text []byte) model.Vector {
 	t.Helper()
-	var all []labels.Labels
-	p := textparse.NewPromParser(text, labels.NewSymbolTable(), false)
-	for {
-		entry, err := p.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if entry == textparse.EntrySeries {
-			var l labels.Labels
-			p.Labels(&l)
-			all = append(all, l)
-		}
+	p := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := p.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
 	}
+	all, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
-// exported reports whether a series is what v asks for. What Prometheus adds
-// matches anything, and so does a label that is asked not to be something:
-// nothing goes wrong in a test.
-func exported(v *parser.VectorSelector, series []labels.Labels) bool {
-	if v.Name == "up" || slices.Contains(fleetMetrics, v.Name) {
+// exported reports whether one of what a server exports is what s asks for. What Prometheus adds
+// matches anything, and so does a label that is asked not to be something: nothing goes wrong in
+// a test.
+func (s series) exported(by model.Vector) bool {
+	if s.name == "up" || slices.Contains(fleetMetrics, s.name) {
 		return true
 	}
-	return slices.ContainsFunc(series, func(s labels.Labels) bool {
-		return !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
-			if slices.Contains(scraped, m.Name) {
+	return slices.ContainsFunc(by, func(e *model.Sample) bool {
+		return string(e.Metric[model.MetricNameLabel]) == s.name && !slices.ContainsFunc(s.labels, func(l metricsql.LabelFilter) bool {
+			value, has := e.Metric[model.LabelName(l.Label)]
+			switch {
+			case slices.Contains(scraped, l.Label):
 				return false
+			case l.IsNegative:
+				return !has
+			case l.IsRegexp:
+				return !has || !regexp.MustCompile("^(?:"+l.Value+")$").MatchString(string(value))
 			}
-			if m.Type == labels.MatchNotEqual || m.Type == labels.MatchNotRegexp {
-				return !s.Has(m.Name)
-			}
-			return !s.Has(m.Name) || !m.Matches(s.Get(m.Name))
+			return !has || string(value) != l.Value
 		})
 	})
 }
@@ -83,7 +102,7 @@ func exported(v *parser.VectorSelector, series []labels.Labels) bool {
 func queries(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, g := range ruleGroups(t).Groups {
+	for _, g := range read[ruleGroups](t, "alerts.yml").Groups {
 		for _, r := range g.Rules {
 			all = append(all, r.Expr)
 		}
@@ -99,7 +118,7 @@ func queries(t *testing.T) []string {
 // TestEverySeriesIsExported compares what alerts and dashboard ask for with what
 // a server in use gives: names, and values of labels.
 func TestEverySeriesIsExported(t *testing.T) {
-	var wanted []*parser.VectorSelector
+	var wanted []series
 	for _, q := range queries(t) {
 		wanted = append(wanted, selectors(t, q)...)
 	}
@@ -116,12 +135,12 @@ func TestEverySeriesIsExported(t *testing.T) {
 	s.command(t, "workflow", "submit", "--file", restingWorkflow(t))
 	var missing []string
 	// Cells are counted every half minute.
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
-		series := parseMetrics(t, s.get(t, "/metrics"))
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+		metrics := parseMetrics(t, s.get(t, "/metrics"))
 		missing = nil
 		for _, v := range wanted {
-			if !exported(v, series) {
-				missing = append(missing, v.String())
+			if !v.exported(metrics) {
+				missing = append(missing, v.text)
 			}
 		}
 		if missing == nil {
@@ -144,7 +163,8 @@ func restingWorkflow(t *testing.T) string {
 }
 
 func TestASeriesThatNobodyExportsIsFound(t *testing.T) {
-	series := []labels.Labels{labels.FromStrings("__name__", "ddq_tasks_total", "event", "acked")}
+	metrics := parseMetrics(t, []byte("# TYPE ddq_tasks_total counter\nddq_tasks_total{event=\"acked\"} 1\n"+
+		"# TYPE ddq_wait histogram\nddq_wait_bucket{le=\"+Inf\"} 1\nddq_wait_sum 1\nddq_wait_count 1\n"))
 	for query, want := range map[string]bool{
 		`ddq_tasks_total{job="ddq", event="acked"}`: true,
 		`ddq_tasks_total{event=~"acked|dead"}`:      true,
@@ -152,8 +172,10 @@ func TestASeriesThatNobodyExportsIsFound(t *testing.T) {
 		`ddq_tasks_total{event="aked"}`:             false,
 		`ddq_tasks_total{topic="mail"}`:             false,
 		`ddq_task_total`:                            false,
+		`rate(ddq_wait_bucket{le="+Inf"}[1m])`:      true,
+		`ddq_wait`:                                  false,
 	} {
-		if got := exported(selectors(t, query)[0], series); got != want {
+		if got := selectors(t, query)[0].exported(metrics); got != want {
 			t.Errorf("%s: exported %v, want %v", query, got, want)
 		}
 	}
@@ -161,7 +183,7 @@ func TestASeriesThatNobodyExportsIsFound(t *testing.T) {
 
 func TestHealthIsWhereTheProbesAsk(t *testing.T) {
 	s := startServer(t)
-	container := statefulSet(t).Spec.Template.Spec.Containers[0]
+	container := pods(t).Containers[0]
 	for _, path := range []string{container.LivenessProbe.HTTPGet.Path, container.ReadinessProbe.HTTPGet.Path, container.StartupProbe.HTTPGet.Path} {
 		s.get(t, path)
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// ddq is the binary under test, made by TestMain.
+// ddq is the binary under test: that of DDQ_TEST_BIN, or made by TestMain.
 var ddq string
 
 func TestMain(m *testing.M) {
@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	if ddq = os.Getenv("DDQ_TEST_BIN"); ddq != "" {
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "ddq-deploy-*")
 	if err != nil {
 		panic(err)
@@ -176,7 +179,7 @@ func (s server) command(t *testing.T, args ...string) {
 
 func (s server) get(t *testing.T, path string) []byte {
 	t.Helper()
-	c := http.Client{Timeout: 10 * time.Second}
+	c := http.Client{Timeout: time.Minute}
 	reply, err := c.Get("http://" + s.http + path)
 	if err != nil {
 		t.Fatal(err)

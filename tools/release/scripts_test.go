@@ -134,7 +134,7 @@ const lockOf = `{"name": "axe", "lockfileVersion": 3, "requires": true, "package
 func TestDepsRefusesWhatTheLockFileDoesNotName(t *testing.T) {
 	b := newBench(t, "deps.sh")
 	b.borrow("npm", "node", "tar", "gzip", "sh")
-	for _, name := range []string{"make", "gcc", "redis-server", "initdb", "tsc", "python3", "chromium"} {
+	for _, name := range []string{"make", "gcc", "redis-server", "initdb", "tsc", "python3", "chromium", "promtool"} {
 		b.command(name, "")
 	}
 	b.command("go", "echo gcc")
