@@ -266,6 +266,7 @@ func TestRunOfAnAudienceWhileOwnersChange(t *testing.T) {
 // TestRunAtTheTimeOfEachRecipient has half past two come to each on its own, and is
 // spread over a quarter of an hour.
 func TestRunAtTheTimeOfEachRecipient(t *testing.T) {
+	skipLong(t)
 	servicetest.Bubble(t, actors.Config{LeaseTTL: time.Minute}, func(t *testing.T, s *service.Service) {
 		u := newUsers(t, s.Node(), 0)
 		zones := map[string]string{

@@ -146,6 +146,7 @@ func TestTaskLargerThanTheBudgetGoesAlone(t *testing.T) {
 }
 
 func TestTasksLargerThanThoseBeforeAreNotAllHeld(t *testing.T) {
+	skipLong(t)
 	servicetest.Bubble(t, largePayloads(), func(t *testing.T, s *service.Service) {
 		slow := subscribeSlowly(t, s, subscription.Options{MaxInFlight: 10_000}, 10_000)
 		enqueueLarge(t, s, 500, 100, time.Second)

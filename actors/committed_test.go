@@ -34,7 +34,7 @@ func TestTaskEnqueuedAgainBeforeItsDeletionIsHeardOfComesInTime(t *testing.T) {
 		w := servicetest.Subscribe(t, s, "mail", 10)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "again", time.Second))
 		shard := store.Shard{Topic: "mail", N: place.ShardOf("again", 1)}
-		stamp, _, err := s.Node().Store().Remove(t.Context(), shard, []string{"again"})
+		stamp, _, err := s.Node().Store().Remove(t.Context(), shard, store.Removals("again"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/knobs"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
@@ -74,6 +75,9 @@ type Config struct {
 
 	// Limits bound requests.
 	Limits Limits
+
+	// Knobs size batches and pages; for tests.
+	Knobs knobs.Knobs
 }
 
 // WithDefaults fills in the fields that are zero.
@@ -95,7 +99,7 @@ func (c Config) WithDefaults() Config {
 
 // shards is what of it concerns shards.
 func (c *Config) shards() shard.Config {
-	return shard.Config{Horizon: c.Horizon, HoldAhead: c.HoldAhead, WheelBudget: c.WheelBudget, ReadyBudget: c.ReadyBudget, WatchdogInterval: c.WatchdogInterval}
+	return shard.Config{Horizon: c.Horizon, HoldAhead: c.HoldAhead, WheelBudget: c.WheelBudget, ReadyBudget: c.ReadyBudget, WatchdogInterval: c.WatchdogInterval, Knobs: c.Knobs}
 }
 
 func topicDefaults(t store.Topic, l Limits) store.Topic {

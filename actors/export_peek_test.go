@@ -49,14 +49,15 @@ func (p TopicPeek) Subs() (all []SubPeek) {
 // Room is what this node's workers may be given.
 func (p TopicPeek) Room() int { return p.t.core.Room() }
 
-// Asking reports whether calls about limits wait or are in flight.
-func (p TopicPeek) Asking() bool {
-	return !p.t.limits.calls.reserves.Idle() || !p.t.limits.calls.acquires.Idle() || !p.t.limits.calls.frees.Idle()
-}
+// Asking reports whether a call about limits is in flight, or permits wait for one.
+func (p TopicPeek) Asking() bool { return p.t.core.Owes() }
 
 // Calls are how many calls of each kind are in flight.
 func (p TopicPeek) Calls() []int {
-	return []int{p.t.limits.calls.reserves.InFlight, p.t.limits.calls.acquires.InFlight, p.t.limits.calls.frees.InFlight}
+	if p.t.core.Taking() {
+		return []int{1}
+	}
+	return []int{0}
 }
 
 // Unheld is how many tasks the topic takes to be neither held nor refunded.

@@ -1,9 +1,9 @@
 package actors
 
 import (
-	"strings"
 	"sync/atomic"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -35,26 +35,9 @@ func (c *NamespaceCaps) Bounded(t store.Topic) store.Topic {
 	return t
 }
 
-// tellFreed tells a topic, if it is open, that permits of caps that it waits for may be free.
-func tellFreed(all *Topics, topic string, keys []string) {
-	if ref, open := all.Opened(topic); open {
-		all.rt.Send(ref.pid, &permitsFree{inTurn: keys})
+// tellFreed tells a topic, if it is open, that something may be there of limits that it waits for.
+func tellFreed(all *Topics, n fleet.FreedNotice) {
+	if ref, open := all.Opened(n.Topic); open {
+		all.rt.Send(ref.pid, &limitsFreed{n.Keys, n.RateKeys})
 	}
-}
-
-// inLine is what a topic at a node is called in the line for permits of a cap. Caps of a topic have nodes in line.
-// That of a namespace has topics at nodes, so that each of them has its turn.
-func inLine(node, topic, key string) string {
-	if key == store.NamespaceCap {
-		return node + store.NamespaceCap + topic
-	}
-	return node
-}
-
-// fromLine returns whom a name in the line for a cap of a topic is of.
-func fromLine(name, topic string) (node, of string) {
-	if node, of, namespaced := strings.Cut(name, store.NamespaceCap); namespaced {
-		return node, of
-	}
-	return name, topic
 }

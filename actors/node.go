@@ -12,6 +12,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/entity/relay"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/loglevel"
@@ -56,7 +57,8 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Tasks = levels.Tasks(cfg.Node, rt.Clock.Millis)
 	rt.Store = rt.Tasks.Store(rt.Meter.Store(metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels)))
 	if cells, keeps := st.(store.Cells); keeps {
-		rt.Cells = rt.Tasks.Cells(rt.Meter.Cells(metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels)))
+		cells = rt.Tasks.Cells(rt.Meter.Cells(metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels)))
+		rt.Cells = &relay.Sender{Entities: cells, All: func() bool { return rt.Fleet.ReadQueues() }, Clock: s.clocks.NowAt}
 	}
 	if early, is := st.(store.Early); is {
 		early.OnInBox(s.topics.heardParcels)
@@ -68,7 +70,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Fleet = fleet.NewMembership(cfg.Node)
 	rt.Fleet.SetAddr(cfg.Addr)
 	rt.Refresh = s.topics.Refresh
-	rt.Topics = runtime.TopicCalls{Of: s.topics.topicOf, Stored: s.topics.storedTopic, TellPending: s.topics.tellPending, TellCommitted: s.topics.tellCommitted, TellFreed: func(topic string, keys []string) { tellFreed(s.topics, topic, keys) }}
+	rt.Topics = runtime.TopicCalls{Gate: relay.NewGate(), Of: s.topics.topicOf, Stored: s.topics.storedTopic, TellPending: s.topics.tellPending, TellCommitted: s.topics.tellCommitted, OpenQueues: func(queues []store.Queue) { openQueues(s.topics, queues) }, TellFreed: func(n fleet.FreedNotice) { tellFreed(s.topics, n) }}
 	rt.Restarts = engine.NewRestartStrategy(rt.Log, m.Restarts.Inc, runtime.FailLost)
 	rt.Keeper = lease.New(rt.Store, rt.Log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,

@@ -32,7 +32,7 @@ func (p *Peer) Notified(n fleet.Notice) {
 		p.toShard(e.Shard, &shard.EndedElsewhere{Holds: e.Holds})
 	}
 	for _, f := range n.Freed {
-		tellFreed(p.topics, f.Topic, f.Keys)
+		tellFreed(p.topics, f)
 	}
 	for _, w := range n.Waiting {
 		p.toShard(w.Shard, &shard.WaitedElsewhere{Ids: w.IDs, Node: w.Node, First: w.First})

@@ -63,10 +63,65 @@ func testPermitFreed(t *testing.T, limits service.TopicChange, kind subscription
 	})
 }
 
+// TestAnExtendOfAHoldThatIsOverLeavesNoPermit: a worker extends a hold by twelve hours that has ended meanwhile, and the
+// store is lost behind the call that makes its permits longer, or the task is gone behind it. Neither keeps a place.
+func TestAnExtendOfAHoldThatIsOverLeavesNoPermit(t *testing.T) {
+	for name, limits := range map[string]service.TopicChange{
+		"the topic's cap": {Concurrency: new(1)}, "a key's cap": {KeyConcurrency: new(1)},
+	} {
+		for at, over := range map[string]func(f *servicetest.Fleet, settle func(kind subscription.SettleKind)){
+			"the store is lost": func(f *servicetest.Fleet, settle func(subscription.SettleKind)) {
+				settle(subscription.SettleNack)
+				servicetest.Idle(time.Second)
+				f.Nodes["b"].Store.OnMove(func() error { return store.ErrUnavailable })
+			},
+			"it is done meanwhile": func(f *servicetest.Fleet, settle func(subscription.SettleKind)) {
+				once := sync.OnceFunc(func() { settle(subscription.SettleAck); servicetest.Idle(time.Second) })
+				f.Nodes["b"].Store.OnMove(func() error { once(); return nil })
+			},
+		} {
+			t.Run(name+", "+at, func(t *testing.T) {
+				servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+					f.Limited("mail", limits)
+					w := servicetest.Subscribe(t, f.Nodes["a"].Sys, "mail", 100)
+					servicetest.Idle(3 * time.Second)
+					f.Backlog("mail", 1, func(_ int, n *service.NewTask) {
+						n.Task.Traits, n.Task.MaxRetries = &store.Traits{ConcurrencyKey: "k"}, 1
+						n.Task.Backoff = &store.Backoff{Kind: store.BackoffFixed, Base: 24 * time.Hour}
+					})
+					servicetest.Idle(time.Second)
+					d := w.TakeOne()
+					settle := func(node string, s subscription.Settlement) {
+						s.ID, s.Token = d.Task.ID, d.Token
+						_, err := f.Nodes[node].Sys.Delivery.Settle(t.Context(), "mail", []subscription.Settlement{s})
+						if err != nil {
+							t.Error(err)
+						}
+					}
+					over(f, func(kind subscription.SettleKind) { settle("a", subscription.Settlement{Kind: kind}) })
+					settle("b", subscription.Settlement{Kind: subscription.SettleExtend, Extend: 12 * time.Hour})
+					f.Nodes["b"].Store.OnMove(nil)
+					servicetest.Idle(10 * time.Second)
+					for _, key := range []string{"", "k"} {
+						got, err := f.Store.Acquire(t.Context(), []store.Acquire{{Key: store.CapKey("mail", key), Max: 1}})
+						if err != nil || got[0].InUse != 0 {
+							t.Errorf("%d permits of %q are in use (%v), and nothing is held", got[0].InUse, key, err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestAPermitThatIsGivenBackIsAnnounced has node a hold the permit of a key for as long as it asks in vain for that
-// of the topic. Node b, which waits for the key, is in line for the topic's by then, and goes on when that is free.
+// of the topic, as the store has no Take. Node b, which waits for the key, is in line for the topic's by then, and goes
+// on when that is free.
 func TestAPermitThatIsGivenBackIsAnnounced(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		for _, n := range f.Nodes {
+			n.Store.NoTake.Store(true)
+		}
 		f.Limited("mail", service.TopicChange{Concurrency: new(1), KeyConcurrency: new(1)})
 		w := servicetest.Subscribe(t, f.Nodes["b"].Sys, "mail", 100)
 		servicetest.Idle(3 * time.Second)

@@ -299,7 +299,7 @@ func TestASchedulesCallsAndRunsAreLinearizable(t *testing.T) {
 		createBoth(t, a.Sys)
 		p := &cellPlay{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, by: map[string]*cellHistory{}, acks: map[string]cellAcked{}, acked: map[string]bool{}}
 		p.nodes = []*servicetest.Node{a, b}
-		for i := range *linearSchedules {
+		for i := range dose(*linearSchedules) {
 			p.by[cellName(i)] = &cellHistory{}
 		}
 		for _, n := range p.nodes {
@@ -357,14 +357,18 @@ func (p *cellPlay) check() {
 	p.Logf("%v", seen)
 }
 
-// markComing marks refusals because of runs that are not made yet. A call decides what is due before it does
-// what it is asked for; one that is refused leaves it to the owner to make that.
+// markComing marks refusals because of runs that are not made yet, or were taken back and are not made again.
+// A call first decides the runs that are due, and then does what was asked for. A call that is refused leaves
+// those runs to the owner.
 func markComing(ops []porcupine.Operation) {
-	made, triggered := map[string]porcupine.Operation{}, map[string]bool{}
+	made, taken, triggered := map[string][]porcupine.Operation{}, map[string]int64{}, map[string]bool{}
 	for _, o := range ops {
 		in, out := o.Input.(cellIn), o.Output.(cellOut)
 		for _, run := range in.adds {
-			made[run.id] = o
+			made[run.id] = append(made[run.id], o)
+		}
+		for _, id := range in.takes {
+			taken[id] = max(taken[id], o.Return)
 		}
 		if in.op == cellTrigger && out.refused == "" {
 			triggered[out.run] = true
@@ -372,11 +376,14 @@ func markComing(ops []porcupine.Operation) {
 	}
 	for i := range ops {
 		out := ops[i].Output.(cellOut)
-		if out.refused != "RUN_OPEN" {
+		if out.refused != "RUN_OPEN" || triggered[out.run] {
 			continue
 		}
-		by, there := made[out.run]
-		out.coming = !there && !triggered[out.run] || there && by.Return > ops[i].Call && by.Input.(cellIn).adds[0].at <= out.at
+		out.coming = true
+		for _, by := range made[out.run] {
+			there := by.Return < ops[i].Call && !(taken[out.run] > by.Return && taken[out.run] < ops[i].Call)
+			out.coming = out.coming && !there && by.Input.(cellIn).adds[0].at <= out.at
+		}
 		ops[i].Output = out
 	}
 }

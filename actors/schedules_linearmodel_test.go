@@ -196,8 +196,8 @@ func (s cellState) put(in cellIn, out cellOut) (cellState, bool) {
 	case s.life == 0:
 		outcome = schedules.Created
 		s = cellState{life: out.life, version: 1, kind: in.kind, orphans: s.orphans}
-	case s.kind == in.kind && out.lost && out.outcome == schedules.Changed:
-		outcome = schedules.Changed
+	case s.kind == in.kind && out.lost && out.outcome == schedules.Changed: // another may have put the same
+		can = can || in.ifVersion == s.version-1
 	case s.kind == in.kind:
 		outcome = schedules.Unchanged
 	default:
@@ -236,7 +236,8 @@ func (s cellState) make(in cellIn) (cellState, bool) {
 	if len(in.adds) == 0 {
 		return s, in.isLast || in.life == s.life
 	}
-	can := in.life == s.life && !s.paused && len(s.open) == 0 && len(in.adds) == 1 && in.adds[0].kind == s.kind
+	// A deletion decides what is due, too, before it deletes.
+	can := (in.isLast || in.life == s.life) && s.life != 0 && !s.paused && len(s.open) == 0 && len(in.adds) == 1 && in.adds[0].kind == s.kind
 	s.open = append(slices.Clip(s.open), in.adds...)
 	return s, can
 }

@@ -150,7 +150,7 @@ func (w *diligent) Drain(time.Duration) {}
 // Each schedule makes the runs and the skips that the pure rules say, id for id.
 func TestSchedulesGoAsTheirModels(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
-		p := newPlay(t, f, *modelSchedules)
+		p := newPlay(t, f, dose(*modelSchedules))
 		for minute := range *modelHours * 60 {
 			f.Nodes["a"].SetDraining(minute%2 == 0)
 			f.Nodes["b"].SetDraining(minute%2 == 1)
@@ -168,7 +168,7 @@ func TestSchedulesGoAsTheirModels(t *testing.T) {
 // retired, once the runs that were open have ended and were told.
 func TestSchedulesMoveWithAReshard(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
-		p := newPlay(t, f, 60)
+		p := newPlay(t, f, dose(60))
 		a := f.Nodes["a"]
 		time.Sleep(40 * time.Minute)
 		f.Reshard(a, "mail", 5)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -124,6 +125,7 @@ type simTask struct {
 	when    service.When
 	retries int
 	traits  *store.Traits
+	expires time.Duration // after it is due; 0: it does not
 }
 
 // produce lets producers work until the plan's end.
@@ -134,11 +136,11 @@ func (s *sim) produce() {
 		if time.Since(s.start) > s.plan.active {
 			return
 		}
-		for range 1 + s.rng.IntN(s.plan.burst) {
+		for range int(math.Ceil(s.weight(simProduces) * float64(1+s.rng.IntN(s.plan.burst)))) {
 			made++
 			s.enqueue(s.newTask(made), 0)
 		}
-		if s.plan.herd > 0 && s.chance(0.1) {
+		if s.plan.herd > 0 && s.does(simProduces, 0.1) {
 			when := s.newTask(0).when
 			for range s.plan.herd {
 				made++
@@ -164,13 +166,16 @@ func (s *sim) newTask(n int) simTask {
 		t.traits.OrderingKey = string(rune('x' + s.rng.IntN(3)))
 		t.id = simOrderedID(t.traits.OrderingKey, n)
 	}
-	if l := &s.plan.limits; l.KeyConcurrency > 0 || l.KeyRate.Limited() {
+	if l := &s.plan.limits; s.plan.policies {
+		s.keyed(&t)
+	} else if l.KeyConcurrency > 0 || l.KeyRate.Limited() {
 		if t.traits == nil {
 			t.traits = new(store.Traits)
 		}
 		t.traits.RateKey = string(rune('k' + s.rng.IntN(3)))
 		t.traits.ConcurrencyKey = t.traits.RateKey
 	}
+	t.expires = s.drawExpiry()
 	switch r := s.rng.IntN(10); {
 	case r < 2: // at once
 	case r < 5:
@@ -201,7 +206,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 	s.order.asked(t.id, t.traits)
 	c.call(n, e, func(ctx context.Context) (history.Event, error) {
 		out, err := n.use.Tasks.Enqueue(ctx, []service.NewTask{{
-			Topic: simTopic, When: t.when,
+			Topic: simTopic, When: t.when, ExpireAfter: t.expires,
 			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries, Traits: t.traits},
 		}})
 		if err != nil {
@@ -211,7 +216,10 @@ func (s *sim) enqueue(t simTask, tries int) {
 			return history.Event{}, out[0].Err
 		}
 		settled = true
-		s.arrive(func() { s.order.stored(t.id, out[0].Due) })
+		s.arrive(func() {
+			s.order.stored(t.id, out[0].Due)
+			s.expiring(t.id, out[0].Due, t.expires)
+		})
 		a := history.Event{Due: int64(out[0].Due), Replaced: simReplaced(out[0].Replaced)}
 		if out[0].Deduplicated {
 			a.Result = history.Already
@@ -223,8 +231,8 @@ func (s *sim) enqueue(t simTask, tries int) {
 			s.enqueue(t, tries+1)
 		}
 	})
-	if s.chance(0.1) {
-		s.after(s.between(0, 5*time.Second), func() { s.meddle(t) })
+	if s.twin == nil && s.does(simMeddles, 0.1) {
+		s.after(s.aimed(t), func() { s.meddle(t) })
 	}
 }
 
@@ -243,6 +251,7 @@ func (s *sim) meddle(t simTask) {
 		return
 	}
 	s.order.meddled(t.id)
+	s.dead.expires[t.id] = store.MaxDue
 	c := s.client("meddler")
 	if s.chance(0.5) {
 		c.call(n, history.Event{Op: history.Delete, Task: t.id}, func(ctx context.Context) (history.Event, error) {
@@ -291,8 +300,8 @@ func (s *sim) startWorker(n *simNode, k int) {
 		return
 	}
 	w := &simWorker{s: s, node: n, k: k, topic: simTopic, c: s.client(fmt.Sprintf("worker%d.%d", n.i, k)), asks: map[uint64]func(history.Event, error){}}
-	if k == s.plan.workers {
-		w.topic = simAway
+	if k >= s.plan.workers {
+		w.topic = s.topics()[1+k-s.plan.workers]
 	}
 	credit := s.plan.credit
 	n.whenAwake(func() {
@@ -412,10 +421,23 @@ func (w *simWorker) Drain(time.Duration) {
 func (w *simWorker) receive(d subscription.Delivery, sent time.Time) {
 	s := w.s
 	w.c.delivered(d)
+	s.gets(d.Task.ID)
 	s.received(d, sent, w.s.plan.visibility)
+	if s.twin != nil {
+		w.twinReceive(d)
+		return
+	}
 	calm := time.Since(s.start) > s.plan.active
 	quick := s.between(0, 200*time.Millisecond)
 	r := s.rng.IntN(100)
+	switch fails := s.weight(simFails); {
+	case s.weight(simSettles) == 0 && r > 10: // nobody does
+		r = 99
+	case fails < 1 && float64(r-60) > 40*fails:
+		r = 0
+	case fails > 1:
+		r = int(60 - 60/fails + float64(r)/fails)
+	}
 	switch {
 	case calm || r < 60:
 		s.after(quick, func() { w.settle(d, history.Ack) })
@@ -467,6 +489,10 @@ func (w *simWorker) ask(d subscription.Delivery, op history.Op) {
 	if op != history.Extend {
 		s.order.settled(d.Task.ID)
 	}
+	var next []service.NewTask
+	if op == history.Ack {
+		next = s.nextOf(w)
+	}
 	a := subscription.Settlement{ID: d.Task.ID, Token: d.Token}
 	e := history.Event{Op: op, Task: d.Task.ID, Token: hex.EncodeToString(d.Token)}
 	switch op {
@@ -474,7 +500,11 @@ func (w *simWorker) ask(d subscription.Delivery, op history.Op) {
 		a.Kind = subscription.SettleAck
 	case history.Nack:
 		a.Kind = subscription.SettleNack
-		switch s.rng.IntN(4) {
+		how := s.rng.IntN(4)
+		if s.twin != nil {
+			how = 2
+		}
+		switch how {
 		case 0:
 			a.Permanent, e.Final = true, true
 		case 1:
@@ -488,19 +518,21 @@ func (w *simWorker) ask(d subscription.Delivery, op history.Op) {
 	}
 	if other := s.anyNode(); op != history.Extend && s.chance(0.2) && other != nil {
 		w.c.call(other, e, func(ctx context.Context) (history.Event, error) {
-			results, err := other.use.Delivery.Settle(ctx, w.topic, []subscription.Settlement{a})
-			if err != nil {
-				return history.Event{}, err
-			}
-			return settledAnswer(results)
+			got, err := s.callNext(ctx, other, w.topic, a, next)
+			s.arrive(func() { s.half(e.Task, next, &got, err) })
+			return got, err
 		})
 	} else {
 		w.seq++
 		seq := w.seq
-		w.asks[seq] = w.c.ask(e)
+		answer := w.c.ask(e)
+		w.asks[seq] = func(got history.Event, err error) {
+			s.half(e.Task, next, &got, err)
+			answer(got, err)
+		}
 		s.after(s.lag(), func() {
 			if !w.gone.Load() && !w.node.dead.Load() {
-				w.node.whenAwake(func() { w.sub.Settle(seq, []subscription.Settlement{a}) })
+				w.node.whenAwake(func() { w.settleNext(seq, a, next) })
 			}
 		})
 	}

@@ -82,6 +82,7 @@ func (s *sim) fault() {
 		s.after(lasts, func() { s.faults.silent = false; s.log("store speaks") })
 	case 5:
 		s.log("store loses calls and answers")
+		putOff(&s.late.slow, lasts+simAftermath)
 		s.faults.loseReply, s.faults.loseCall, s.faults.slow = 0.2, 0.1, 0.1
 		s.after(lasts, func() { s.faults.loseReply, s.faults.loseCall, s.faults.slow = 0, 0, 0 })
 	case 6:
@@ -187,7 +188,7 @@ func (p *simPlan) allowances() []checker.Allowance {
 // heal ends every fault.
 func (s *sim) heal() {
 	s.excuse(0)
-	s.faults = simFaults{}
+	s.faults = simFaults{full: make(map[store.Shard]int)}
 	s.apart = nil
 	for _, n := range s.nodes {
 		n.cut = false

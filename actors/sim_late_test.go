@@ -22,17 +22,32 @@ const (
 
 // simLate is what is overdue without a cause.
 type simLate struct {
-	quiet time.Time            // no trouble since, or not before
-	moved time.Time            // until then permits may be of holds that are over, or never were
-	since map[string]time.Time // by what is overdue: since when nothing explains it
-	queue int                  // the most that was overdue at a time, since nothing was
+	quiet  time.Time            // no trouble since, or not before
+	moved  time.Time            // until then permits may be of holds that are over, or never were
+	since  map[string]time.Time // by what is overdue: since when nothing explains it
+	paused map[string]time.Time // until then nodes may not know that a topic delivers
+	slow   time.Time            // until then calls may take long
+	queue  int                  // the most that was overdue at a time, since nothing was
+
+	binding map[string]bool // policies that hold something back
 }
 
 // excuse says that trouble may make things late until some time after it is over. The permit of a hold whose
 // answer was lost lasts as long as the hold would.
 func (s *sim) excuse(lasts time.Duration) {
+	s.drain()
 	putOff(&s.late.quiet, lasts+simAftermath+s.plan.gossipLag+2*s.plan.seqEvery)
 	putOff(&s.late.moved, lasts+s.plan.visibility+simAftermath)
+}
+
+// pause says that a topic is paused, or goes on, of which nodes hear when they look.
+func (l *simLate) pause(s *sim, topic string) {
+	at := l.paused[topic]
+	putOff(&at, simAftermath+s.plan.callTimeout+2*s.plan.housekeepEvery+s.plan.gossipLag)
+	if l.paused == nil {
+		l.paused = make(map[string]time.Time)
+	}
+	l.paused[topic] = at
 }
 
 // misled says that nodes may not know who owns a shard. What they settle of it meanwhile, they
@@ -50,6 +65,7 @@ func putOff(at *time.Time, by time.Duration) {
 
 // watchLate looks at what is overdue until the run is over.
 func (s *sim) watchLate() {
+	s.late.binding = make(map[string]bool)
 	s.excuse(0)
 	var look func()
 	look = func() {
@@ -62,16 +78,35 @@ func (s *sim) watchLate() {
 func (s *sim) lookLate() {
 	was := s.late.since
 	s.late.since = map[string]time.Time{}
+	defer s.lookPairs()
 	if time.Now().Before(s.late.quiet) {
 		return
 	}
 	for _, topic := range s.topics() {
 		s.lookTopic(topic, was)
 	}
+	if time.Now().After(s.late.paused[simTopic]) {
+		s.lookLimits(was)
+	}
+	if s.keepsCells() {
+		s.lookSchedules(was)
+		s.lookFlows(was)
+		for _, sh := range s.shards() {
+			if s.ownerOf(sh) != nil && s.faults.full[sh.For(0)] == 0 {
+				s.lookWakes(sh, was)
+			}
+		}
+	}
 }
 
 func (s *sim) lookTopic(topic string, was map[string]time.Time) {
-	shards, limited := s.shardsOf(topic), topic == simTopic
+	if t, err := s.mem.GetTopic(simContext, topic); err == nil && t.DeliveryPaused {
+		s.late.pause(s, topic)
+	}
+	if time.Now().Before(s.late.paused[topic]) {
+		return
+	}
+	shards, limited := s.shardsOf(topic), topic == simTopic && !s.limits.lifted
 	held, due := make([][]store.Running, len(shards)), make([][]store.Entry, len(shards))
 	overdue := 0
 	free := s.room(topic)
@@ -99,13 +134,16 @@ func (s *sim) lookTopic(topic string, was map[string]time.Time) {
 	}
 	for i, sh := range shards {
 		s.lookShard(sh, held[i], due[i], free, s.slack(s.late.queue), was)
+		if s.ownerOf(sh) != nil {
+			s.lookExpired(sh, due[i], was)
+		}
 	}
 }
 
 // overdue are the first tasks of a shard that are due for longer than a look takes.
 func (s *sim) overdue(sh store.Shard) []store.Entry {
 	now := s.now(sh)
-	_, found, err := s.on(sh).Window(simContext, sh, store.WindowQuery{To: now.Add(-simLook), Limit: 50})
+	_, found, err := s.on(sh).Window(simContext, sh, store.WindowQuery{To: now.Add(-simLook), Limit: 1000})
 	if err != nil {
 		panic(err) // as above
 	}
@@ -122,10 +160,17 @@ func (s *sim) lookShard(sh store.Shard, held []store.Running, due []store.Entry,
 		case owner == nil && s.anyUp():
 			s.uncaused(was, s.plan.lease+30*time.Second, "%v has no owner, and %s waits", sh, e.ID)
 		case owner != nil && free && s.isHead(sh, &e):
+			if s.plan.policies && sh.Topic == simTopic && !s.limits.lifted {
+				continue // see lookLimits
+			}
 			s.uncaused(was, slack, "%s is due for no reason, in %v of %s", e.ID, sh, owner.key)
 		}
 	}
 	for _, r := range held {
+		if owner != nil && r.Deadline < now && sh.Topic == simTopic && s.isHeldDoomed(r.ID) {
+			s.excused("a task that was to become a dead letter for its rate waits for the watchdog")
+			continue
+		}
 		if owner != nil && r.Deadline < now {
 			s.uncaused(was, simRecover, "the hold of %s is over and not taken back, in %v of %s", r.ID, sh, owner.key)
 		}
@@ -151,9 +196,9 @@ func (s *sim) uncaused(was map[string]time.Time, most time.Duration, format stri
 // rate come one after the other, those of all shards. Of a window and another rate, tokens of one
 // are lost to tasks that lack the other: there may come one task in each period.
 func (s *sim) slack(overdue int) time.Duration {
-	slack := *simSlack
-	if s.plan.loseNotice > 0 {
-		slack += time.Duration(2*s.plan.discoverTurns+1) * s.plan.seqEvery
+	slack := *simSlack + s.unheard()
+	if s.limits.lifted {
+		return slack
 	}
 	for _, r := range []store.Rate{s.plan.limits.Rate, s.plan.limits.KeyRate} {
 		if r.Limited() {

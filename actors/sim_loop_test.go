@@ -17,6 +17,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/bench/ledger/verdict"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
@@ -63,6 +64,13 @@ type sim struct {
 	flows     map[string]*simFlow
 	audience  *simAudience    // nil: there is none
 	away      map[string]bool // tasks of the other topic
+	chains    simChains
+	messages  simMessages
+	limits    simLimits
+	dead      simDead
+	twin      *simTwin // nil: there is none
+	calendars schedule.Calendars
+	met       map[string]bool // probes and excuses
 	breach    []string        // of what only the simulation can see
 
 	mu       sync.Mutex
@@ -104,13 +112,17 @@ type simJob struct {
 	mailbox bool // it never waits
 }
 
+func simRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)) }
+
 func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 	s := &sim{
 		schedules: make(map[store.CellID]*simSchedule),
 		flows:     make(map[string]*simFlow),
 		away:      make(map[string]bool),
-		seed:      seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
-		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
+		chains:    simChains{acked: make(map[string]bool), topics: make(map[string]string), keyed: make(map[string]bool)},
+		met:       make(map[string]bool), messages: newSimMessages(), dead: newSimDead(), faults: simFaults{full: make(map[store.Shard]int)},
+		seed: seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
+		rng:   simRandom(seed),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),
 		fences: map[store.Shard]store.Fence{}, books: map[string]*simClient{}, order: newSimOrder(),
 		loop: pprof.WithLabels(simContext, pprof.Labels("sim", "loop")), turns: simTurns{labels: map[unsafe.Pointer]simTurn{}},
@@ -302,6 +314,7 @@ type simResult struct {
 	Lasted   time.Duration // simulated
 	Breaches []string
 	Verdict  *verdict.Verdict
+	Met      map[string]bool
 }
 
 func (r *simResult) ok() bool { return len(r.Breaches) == 0 && r.Verdict.OK() }

@@ -271,7 +271,7 @@ func (n *simNode) member() fleet.Member {
 	if n.draining {
 		state = fleet.MemberDraining
 	}
-	return fleet.Member{Name: n.name, Addr: n.name, State: state}
+	return fleet.Member{Name: n.name, Addr: n.name, State: state, NoQueues: time.Since(n.s.start) < n.s.plan.former}
 }
 
 // gossip has every node learn some time who is there, each at its own.
@@ -597,9 +597,9 @@ func simWeight(name string, s store.Shard) uint64 {
 
 func (v simView) Without(names ...string) fleet.View { return v }
 
-// store is the store as the node reaches it. It keeps cells in runs that have schedules, workflows or an audience.
+// store is the store as the node reaches it. It keeps cells in runs that have use for them.
 func (n *simNode) store() store.Store {
-	if n.s.plan.schedules+n.s.plan.workflows+n.s.plan.audience > 0 {
+	if n.s.keepsCells() {
 		return simCells{&simStore{n.s, n}}
 	}
 	return &simStore{n.s, n}

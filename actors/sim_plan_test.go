@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/knobs"
 	"github.com/ddq-io/ddq/actors/shard"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/checker"
@@ -43,7 +44,12 @@ type simPlan struct {
 	stays    time.Duration // how long a worker stays on average; 0: until its node goes
 	polls    time.Duration // between long polls; 0: none
 	limits   store.TopicLimits
-	shared   int // tasks of all topics that may be held at a time, as the namespace has it; 0: any number
+	edited   bool // schedules change in more than overlap and payload
+	policies bool // limits are as drawPolicies has them
+	bound    bool // a rate and the cap both hold tasks back
+	keys     int  // of tasks, then
+	skewed   bool // one of them has most tasks
+	shared   int  // tasks of all topics that may be held at a time, as the namespace has it; 0: any number
 
 	loseNotice, loseAnswer float64
 	faults                 int
@@ -58,8 +64,23 @@ type simPlan struct {
 	away                   int           // shards of another topic, where workflows have steps and children; 0: there is none
 	holdAhead              time.Duration // that tasks are held before they are due; 0: they are not
 
+	chained      int  // shards of a topic that acks enqueue into; 0: none does
+	chainBacklog int  // tasks that it takes; 0: any number
+	chainMost    int  // that one ack enqueues into it
+	chainKeyed   bool // some of those have idempotency keys
+	fulls        int  // times that a shard is full
+
+	phases   []simPhase    // none: the run is the same all the time
+	expiring bool          // tasks may expire
+	requeues time.Duration // between requeues of dead letters; 0: none
+
+	knobs  knobs.Knobs
+	former time.Duration // that nodes are in the fleet that know no queues
+
 	lies    simLies
-	jostled bool // goroutines are held up at random, which must change nothing
+	alter   func(*simPlan) // of a twin
+	all     bool           // rules that are known to be broken count, too
+	jostled bool           // goroutines are held up at random, which must change nothing
 }
 
 // planFor draws what a run is like from its seed.
@@ -117,7 +138,16 @@ func (s *sim) planFor() simPlan {
 	p.away = s.drawAway(&p)
 	p.audience = s.drawAudience(&p)
 	p.reshards = s.drawReshards(&p)
+	p.chained = s.drawChained(&p)
+	p.fulls = s.drawFulls(&p)
+	p.edited = s.drawEdited(&p)
+	s.drawPolicies(&p)
 	p.shared = s.drawShared(&p)
+	p.phases = s.drawPhases(&p)
+	p.expiring = s.drawExpiring(&p)
+	p.requeues = s.drawRequeues(&p)
+	p.knobs = s.drawKnobs()
+	p.former = s.drawFormer()
 	return p
 }
 
@@ -134,10 +164,31 @@ func (s *sim) drawHorizons(loadEvery time.Duration) (all []time.Duration) {
 	return all
 }
 
+// simHas reports whether the run of a seed has something, as one who looks for the seeds of a kind of bug wants it.
+func simHas(seed uint64, what string) bool {
+	if what == "" {
+		return true
+	}
+	s := &sim{seed: seed, rng: simRandom(seed)}
+	p := s.planFor()
+	has, ok := map[string]bool{"limits": p.policies, "schedules": p.schedules > 0, "workflows": p.workflows > 0, "acks": p.chained > 0}[what]
+	return has || !ok
+}
+
 // drawn is what the seed said of the run.
 func (p simPlan) drawn() string {
-	p.jostled = false
+	p.jostled, p.all, p.alter = false, false, nil
 	return fmt.Sprintf("%+v", p)
+}
+
+// drawFormer draws how long nodes of before are in the fleet, from a source of its own like drawIdle: messages go into
+// the out-box until then.
+func (s *sim) drawFormer() time.Duration {
+	rng := rand.New(rand.NewPCG(s.seed, 60))
+	if rng.IntN(4) > 0 {
+		return 0
+	}
+	return time.Duration(rng.Int64N(int64(6 * time.Minute)))
 }
 
 // drawIdle draws after how long topics close. It has a source of its own: the other draws of
@@ -190,6 +241,9 @@ func (s *sim) drawShared(p *simPlan) int {
 	if p.away > 0 {
 		chance, most = 0.7, 2
 	}
+	if p.bound {
+		return 0
+	}
 	if rng.Float64() >= chance {
 		return 0
 	}
@@ -226,7 +280,7 @@ func (p *simPlan) config(i int) actors.Config {
 	name := simName(i)
 	return actors.Config{
 		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: p.horizons[i], LoadEvery: p.loadEvery,
-		HoldAhead: p.holdAhead, WatchdogInterval: p.watchdog, IdleAfter: p.idle, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
+		HoldAhead: p.holdAhead, WatchdogInterval: p.watchdog, IdleAfter: p.idle, ReadyBudget: p.budget, WheelBudget: 2 * p.budget, Knobs: p.knobs,
 		Topic: store.Topic{
 			Shards: p.shards, Visibility: p.visibility, Limits: p.limits,
 			Backoff: store.Backoff{Kind: store.BackoffExponential, Base: 500 * time.Millisecond, Max: 4 * time.Second, Jitter: 20},
@@ -236,9 +290,13 @@ func (p *simPlan) config(i int) actors.Config {
 
 // whole is a run from the start to the verdict.
 func (s *sim) whole() *simResult {
-	lies, jostled := s.plan.lies, s.plan.jostled
+	given := s.plan
 	s.plan = s.planFor()
-	s.plan.lies, s.plan.jostled = lies, jostled
+	s.plan.lies, s.plan.jostled, s.plan.all = given.lies, given.jostled, given.all
+	if given.alter != nil {
+		given.alter(&s.plan)
+	}
+	lies := given.lies
 	if lies.fences { // somebody else has to be there, and much has to be held
 		s.plan.nodes, s.plan.rewind = simNodes, 0
 		s.plan.faults, s.plan.pace, s.plan.burst = 30, time.Second, 5
@@ -249,7 +307,7 @@ func (s *sim) whole() *simResult {
 	s.log("seed %d: %s", s.seed, s.plan.drawn())
 	for _, name := range s.topics() {
 		topic := s.plan.topic(name)
-		told := describe(&topic)
+		told := describe(&topic, s.plan.policies)
 		told.Shared = s.plan.shared
 		s.client("rig").write(told)
 		if _, err := s.mem.PutTopic(simContext, topic); err != nil {
@@ -260,13 +318,25 @@ func (s *sim) whole() *simResult {
 		s.nodes = append(s.nodes, s.startNode(i, 1))
 		s.gossip()
 	}
+	s.makeDays()
 	s.schedule()
+	s.edited()
 	s.gather()
 	s.submitWorkflows()
-	s.produce()
+	if s.twin != nil {
+		s.twinTasks()
+	} else {
+		s.produce()
+	}
+	s.openLimits()
 	s.poll()
+	s.pauses()
+	s.requeues()
 	s.watchLate()
 	s.trouble()
+	if s.plan.former > 0 {
+		s.after(s.plan.former, s.gossip)
+	}
 	end := s.start.Add(s.plan.active)
 	s.run(func() bool { return time.Now().After(end) })
 	s.heal()
@@ -283,7 +353,8 @@ func (s *sim) whole() *simResult {
 	s.auditSchedules()
 	s.auditFlows()
 	s.auditAudience()
-	r := &simResult{Seed: s.seed, Steps: s.steps, Lasted: time.Since(s.start), Breaches: s.breach}
+	s.auditMessages()
+	r := &simResult{Seed: s.seed, Steps: s.steps, Lasted: time.Since(s.start), Breaches: s.breach, Met: s.met}
 	for _, n := range s.nodes {
 		s.kill(n, "the end")
 	}
@@ -306,10 +377,14 @@ func (s *sim) whole() *simResult {
 
 // topics are those of the run.
 func (s *sim) topics() []string {
-	if s.plan.away == 0 {
-		return []string{simTopic}
+	topics := []string{simTopic}
+	if s.plan.away > 0 {
+		topics = append(topics, simAway)
 	}
-	return []string{simTopic, simAway}
+	if s.plan.chained > 0 {
+		topics = append(topics, simChained)
+	}
+	return topics
 }
 
 // topic is one as it is set up.
@@ -319,12 +394,18 @@ func (p *simPlan) topic(name string) store.Topic {
 	if name == simAway {
 		t.Life, t.Shards, t.Limits = 2, p.away, store.TopicLimits{}
 	}
+	if name == simChained {
+		t.Life, t.Shards, t.Limits, t.MaxBacklog = 3, p.chained, store.TopicLimits{}, p.chainBacklog
+	}
 	return t
 }
 
 // describe is a topic as the ledger is told of it.
-func describe(t *store.Topic) history.Event {
-	l := &t.Limits
+func describe(t *store.Topic, policies bool) history.Event {
+	l := t.Limits
+	if policies { // of which the simulation has books of its own
+		l = store.TopicLimits{}
+	}
 	return history.Event{
 		Kind: history.Topic, Topic: t.Name, HoldMS: t.Visibility.Milliseconds(),
 		Cap: l.Concurrency, KeyCap: l.KeyConcurrency, Rate: simRate(l.Rate), KeyRate: simRate(l.KeyRate),
@@ -339,8 +420,10 @@ func simRate(r store.Rate) *history.Rate {
 }
 
 // goesOn reports whether tasks are still delivered. Few workers who have credit for one task,
-// and whose acks at other nodes their owners are not told of, may wait for a hold each time.
-func (s *sim) goesOn(now time.Time) bool { return now.Sub(s.handed) <= 2*s.plan.visibility }
+// and whose acks at other nodes their owners are not told of, may wait for a hold each time; and they may all have left.
+func (s *sim) goesOn(now time.Time) bool {
+	return now.Sub(s.handed) <= 2*s.plan.visibility+2*s.plan.idle+time.Second
+}
 
 // empty reports whether nothing is left to do.
 func (s *sim) empty() bool {
@@ -352,7 +435,7 @@ func (s *sim) empty() bool {
 	for _, st := range stats {
 		left += st.Pending + st.Running
 	}
-	return left == 0 && s.schedulesOver() && s.flowsOver() && s.audienceOver()
+	return left == 0 && s.left() == 0 && s.schedulesOver() && s.flowsOver() && s.audienceOver()
 }
 
 // shards are those of all topics.
@@ -388,6 +471,13 @@ func (s *sim) audit() {
 			}
 			for i := range tasks {
 				t := &tasks[i]
+				s.leavesDead(t)
+				if s.twin != nil && t.State == store.StateDead {
+					s.twin.dead[t.ID] = true
+				}
+				if t.Reason == store.ReasonRateLimited || t.Reason == store.ReasonExpired { // it was told when it died
+					continue
+				}
 				e := history.Event{
 					Kind: history.Found, Task: t.ID, Due: int64(t.Due), State: t.State.String(),
 					Retries: max(0, t.Attempt-1), MaxRetries: t.MaxRetries, Reason: simReasons[t.Reason],

@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/schedules"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/memstore"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -30,6 +31,7 @@ type simSchedule struct {
 	paused store.Millis    // since when; 0: it is not, or nobody knows
 	busy   bool            // a user waits for an answer
 	asked  int             // triggers
+	edits  []simEdit       // definitions, in order
 }
 
 // drawSchedules draws how many schedules there are, from a source of its own like drawIdle.
@@ -41,6 +43,8 @@ func (s *sim) drawSchedules(p *simPlan) int {
 	return 1 + rng.IntN(5)
 }
 
+func simScheduleName(i int) string { return fmt.Sprintf("schedule%d", i) }
+
 // schedule puts the schedules of the plan.
 func (s *sim) schedule() {
 	rng := rand.New(rand.NewPCG(s.seed, 12))
@@ -48,7 +52,7 @@ func (s *sim) schedule() {
 		return (a + time.Duration(rng.Int64N(int64(b-a)))).Truncate(time.Millisecond)
 	}
 	for i := range s.plan.schedules {
-		name := fmt.Sprintf("schedule%d", i)
+		name := simScheduleName(i)
 		bare := schedule.Schedule{Name: name}
 		sh := s.shardOf(bare.ID(schedule.Occurrence{}))
 		start := s.now(sh)
@@ -64,6 +68,10 @@ func (s *sim) schedule() {
 			},
 			Name: name, Life: rng.Uint64(), Phase: schedule.Active, Anchor: start, Decided: start,
 		}
+		if s.plan.edited {
+			s.drawTimetable(rng, &one.Spec)
+			s.drawCatchUp(rng, &one.Spec)
+		}
 		table, err := one.Table()
 		if err != nil {
 			panic(err)
@@ -76,7 +84,7 @@ func (s *sim) schedule() {
 			s.after(at+between(time.Millisecond, time.Minute), func() { s.pauseSchedule(name, false) })
 		}
 		for range rng.IntN(6) {
-			act := rng.IntN(4)
+			act := rng.IntN(6)
 			s.after(between(time.Second, s.plan.active), func() { s.askForSchedule(name, act) })
 		}
 		s.after(s.plan.active+time.Second, func() { s.pauseSchedule(name, false) })
@@ -97,6 +105,11 @@ func (s *sim) askForSchedule(name string, act int) {
 	if act == 3 {
 		book.paused = 0
 	}
+	since, fill := s.between(time.Second, time.Minute), schedule.BufferAll+schedule.Overlap(2*s.rng.IntN(2))
+	if act > 3 && s.chance(0.5) {
+		s.after(s.between(0, 3*time.Second), func() { s.pauseSchedule(name, true) })
+		s.after(s.between(10*time.Second, time.Minute), func() { s.pauseSchedule(name, false) })
+	}
 	s.log("%s: a user asks for %d", name, act)
 	s.spawn(n, func() (err error) {
 		ctx, cancel := n.timeout()
@@ -108,6 +121,8 @@ func (s *sim) askForSchedule(name string, act int) {
 			err = s.editSchedule(ctx, n, name, overlap)
 		case 2:
 			_, err = n.use.Schedules.Pause(ctx, simTopic, name, "sim", "")
+		case 4, 5:
+			err = s.backfill(ctx, n, name, request, since, fill)
 		default:
 			_, err = n.use.Schedules.Resume(ctx, simTopic, name, "sim", "")
 		}
@@ -170,7 +185,7 @@ func (s *sim) pauseSchedule(name string, paused bool) {
 		return
 	}
 	if paused {
-		if s.change(one, version, schedule.Pause{By: "sim"}) {
+		if one.Phase == schedule.Active && s.change(one, version, schedule.Pause{By: "sim"}) {
 			book.paused = s.now(book.shard)
 		}
 		return
@@ -188,9 +203,14 @@ func (s *sim) change(one *schedule.Schedule, version int64, e schedule.Event) bo
 		panic(err)
 	}
 	now := s.now(book.shard)
+	table, excluded := book.table, func(time.Time) bool { return false }
+	if s.plan.edited {
+		d := s.definition(one)
+		table, excluded = d.table, d.excluded
+	}
 	for {
 		// The owner makes the runs, as nobody would tell it of others.
-		next, out := schedule.Step(one, e, schedule.Env{Now: now, Refused: true, Table: book.table})
+		next, out := schedule.Step(one, e, schedule.Env{Now: now, Refused: true, Table: table, Excluded: excluded})
 		c, err := schedule.Commit(next, &out, version, &topic, now)
 		if err != nil {
 			panic(err)
@@ -203,7 +223,7 @@ func (s *sim) change(one *schedule.Schedule, version int64, e schedule.Event) bo
 		case store.Closed:
 			return false
 		case store.WrongState:
-			one, _ = schedule.StepAll(one, []schedule.Event{schedule.Begun{ID: r.ID}}, schedule.Env{Now: now, Lead: 0, Table: book.table})
+			one, _ = schedule.StepAll(one, []schedule.Event{schedule.Begun{ID: r.ID}}, schedule.Env{Now: now, Lead: 0, Table: table, Excluded: excluded})
 		default:
 			panic(fmt.Sprintf("a change of %s: %+v", one.Name, r))
 		}
@@ -212,7 +232,7 @@ func (s *sim) change(one *schedule.Schedule, version int64, e schedule.Event) bo
 
 // commit has the store make commits, and writes down what they made.
 func (s *sim) commit(sh store.Shard, f *store.Fence, commits []store.Commit) []store.CommitResult {
-	pending := s.pendingOf(sh, commits)
+	pending, faults := s.pendingOf(sh, commits), s.judgeSteps(s.on(sh), sh, commits)
 	_, results, err := s.on(sh).Commit(simContext, sh, f, commits)
 	if err != nil {
 		return nil
@@ -220,6 +240,9 @@ func (s *sim) commit(sh store.Shard, f *store.Fence, commits []store.Commit) []s
 	for i, r := range results {
 		if r.Status == store.OK {
 			s.committed(sh, &commits[i], pending)
+			if f := faults[i]; f[1] != "" {
+				s.brokenBy(f[0], "%s", f[1])
+			}
 		}
 	}
 	return results
@@ -313,6 +336,9 @@ func (s *sim) mostLead(sh store.Shard) time.Duration {
 func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool) {
 	s.once(c)
 	s.beganChildren(sh, c)
+	for i := range c.Puts {
+		s.defined(sh, &c.Puts[i])
+	}
 	client := s.client("schedules")
 	others := notOfTimetable(c)
 	for _, id := range c.Cancels {
@@ -338,6 +364,10 @@ func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool
 		}
 	}
 	for _, t := range c.Adds {
+		if t.StepOf == nil && t.RunOf == nil {
+			s.chained(t)
+			continue
+		}
 		if t.StepOf != nil {
 			s.away[t.ID] = sh.Topic == simAway
 			s.madeStep(t)
@@ -371,6 +401,7 @@ func (s *sim) madeRun(sh store.Shard, r *simMade, others map[string]bool) {
 	case book.paused != 0 && r.at > book.paused:
 		s.broken("strayed: %s makes its run of %v, and is paused since %v", r.schedule, r.at.Time(), book.paused.Time())
 	}
+	s.ofItsTime(book, r)
 	book.made[r.id] = true
 }
 
@@ -439,6 +470,7 @@ func (s *sim) auditSchedules() {
 			s.broken("%s has not finished: %+v", one.Name, one)
 		case !s.stays(book.shard):
 			s.broken("stranded: %s is in %v, which is of before a reshard", one.Name, book.shard)
+		case s.plan.edited: // each step was judged when it was made
 		case len(one.History) == schedule.MaxHistory: // it may have forgotten skips of triggers
 		case one.Made != int64(len(book.made)) || one.Made+skipped != named:
 			s.broken("vanished: of %d occurrences %s made %d, with %d runs, and skipped %v", named, one.Name, one.Made, len(book.made), one.Skipped)
@@ -458,8 +490,18 @@ func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, c
 		walks := st.s.walksOf(m, sh, commits)
 		pending := st.s.pendingOf(sh, commits)
 		reasons := st.s.doubts(m, sh, commits)
-		stamp, results, err := m.Commit(simContext, sh, f, commits)
+		faults := st.s.judgeSteps(m, sh, commits)
+		if st.s.faults.full[sh.For(0)] > 0 && slices.ContainsFunc(commits, func(c store.Commit) bool { return life.BringsWork(&c) }) {
+			return store.Stamp{}, nil, store.ErrFull
+		}
+		forgotten := st.s.forgotten(m, sh, commits)
+		stamp, results, err := m.Commit(simContext, sh, f, st.s.forgets(commits))
 		for i := range results {
+			made := asMade(&commits[i], &results[i])
+			if results[i].Status == store.OK {
+				st.s.conserves(sh, made, forgotten[i])
+				st.s.chainOn(sh, made)
+			}
 			switch {
 			case results[i].Status != store.OK:
 			case st.s.isAudience(sh):
@@ -467,8 +509,11 @@ func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, c
 			case sh == audience.Catalog():
 				st.s.recorded(&commits[i])
 			default:
-				st.s.committed(sh, &commits[i], pending)
+				st.s.committed(sh, made, pending)
 				st.s.walked(turn, &commits[i], walks)
+				if f := faults[i]; f[1] != "" {
+					st.s.brokenBy(f[0], "%s", f[1])
+				}
 				if reasons[i] != "" {
 					st.s.broken("%s", reasons[i])
 				}
@@ -534,6 +579,28 @@ func (st simCells) Told(ctx context.Context, sh store.Shard, q store.ToldQuery) 
 
 func (st simCells) Parcels(ctx context.Context, sh store.Shard, box store.Box, after int64, limit int) ([]store.Parcel, error) {
 	return askStore(ctx, st.simStore, "parcels", sh, false, func(m *memstore.Store) ([]store.Parcel, error) {
+		if box == store.OutBox {
+			st.s.walksMessages(st.node, after)
+		}
 		return m.Parcels(simContext, sh, box, after, limit)
+	})
+}
+
+func (st simCells) Queues(ctx context.Context, sh store.Shard, after store.Queue, limit int) ([]store.QueueHead, error) {
+	return askStore(ctx, st.simStore, "queues", sh, false, func(m *memstore.Store) ([]store.QueueHead, error) {
+		return m.Queues(simContext, sh, after, limit)
+	})
+}
+
+func (st simCells) Messages(ctx context.Context, sh store.Shard, q store.Queue, after int64, limit, bytes int) (store.MessagePage, error) {
+	return askStore(ctx, st.simStore, "messages", sh, false, func(m *memstore.Store) (store.MessagePage, error) {
+		st.s.walksMessages(st.node, after)
+		return m.Messages(simContext, sh, q, after, limit, bytes)
+	})
+}
+
+func (st simCells) Receipts(ctx context.Context, sh store.Shard, queues []store.Queue) ([]store.Receipt, error) {
+	return askStore(ctx, st.simStore, "receipts", sh, false, func(m *memstore.Store) ([]store.Receipt, error) {
+		return m.Receipts(simContext, sh, queues)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
 	"github.com/ddq-io/ddq/store/place"
@@ -16,6 +17,8 @@ type simFaults struct {
 	loseReply float64 // does what it is asked, and the answer is lost
 	loseCall  float64
 	slow      float64 // chance of a call to take seconds
+
+	full map[store.Shard]int // shards that take nothing new
 }
 
 // simLies are broken promises of the store, for proof that a run notices.
@@ -27,7 +30,15 @@ type simLies struct {
 	doubled bool // a hold is not remembered
 
 	unordered bool // tasks have no ordering key
+
+	messages bool // a message in ten that is sent is forgotten
+	rates    bool // tokens that are taken are not counted
+	caps     bool // and permits
+	thirst   bool // of a rate there are tokens for nobody, once some were taken
 }
+
+// ofLimits reports whether a run needs limits to show a lie.
+func (l *simLies) ofLimits() bool { return l.rates || l.caps || l.thirst }
 
 // keep is what a store that lies about tasks keeps of them.
 func (l *simLies) keep(tasks []*store.Task) []*store.Task {
@@ -159,6 +170,9 @@ func (s *sim) now(sh store.Shard) store.Millis {
 
 // shardOf is where a task lies. Topics always have the same number of shards.
 func (s *sim) shardOf(id string) store.Shard {
+	if s.chains.topics[id] != "" {
+		return store.Shard{Topic: simChained, N: place.ShardOf(id, s.plan.chained)}
+	}
 	if s.away[id] {
 		return store.Shard{Topic: simAway, N: place.ShardOf(id, s.plan.away)}
 	}
@@ -198,9 +212,12 @@ func (st *simStore) tell(ctx context.Context, op string, sh store.Shard, do func
 
 func (st *simStore) Add(ctx context.Context, sh store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	return askAll(ctx, st, "add", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
+		if st.s.faults.full[sh.For(0)] > 0 {
+			return store.Stamp{}, nil, store.ErrFull
+		}
 		stamp, r, err := m.Add(simContext, sh, st.s.plan.lies.keep(tasks))
 		if st.s.plan.lies.adds && err == nil && st.s.chance(0.1) {
-			_, _, err = m.Remove(simContext, sh, []string{tasks[0].ID})
+			_, _, err = m.Remove(simContext, sh, store.Removals(tasks[0].ID))
 		}
 		return stamp, r, err
 	})
@@ -220,7 +237,15 @@ func (st *simStore) Ack(ctx context.Context, sh store.Shard, acks []store.Ack, r
 
 func (st *simStore) Nack(ctx context.Context, sh store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	return askAll(ctx, st, "nack", sh, true, func(m *memstore.Store) (store.Stamp, []store.NackResult, error) {
-		return m.Nack(simContext, sh, nacks)
+		stamp, r, err := m.Nack(simContext, sh, nacks)
+		for i := range r {
+			if nacks[i].Reason == store.ReasonRateLimited && r[i].Status == store.OK {
+				if _, dead, err := m.Get(simContext, sh, []string{nacks[i].ID}); err == nil && dead[0].Reason == store.ReasonRateLimited {
+					st.s.doomed(nacks[i].ID)
+				}
+			}
+		}
+		return stamp, r, err
 	})
 }
 
@@ -254,9 +279,9 @@ func (st *simStore) Journal(ctx context.Context, sh store.Shard, id string) ([]s
 	})
 }
 
-func (st *simStore) Remove(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+func (st *simStore) Remove(ctx context.Context, sh store.Shard, removals []store.Removal) (store.Stamp, []store.RemoveResult, error) {
 	return askAll(ctx, st, "remove", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
-		return m.Remove(simContext, sh, ids)
+		return m.Remove(simContext, sh, removals)
 	})
 }
 
@@ -272,15 +297,16 @@ func (st *simStore) Histogram(ctx context.Context, sh store.Shard, bounds []stor
 	})
 }
 
-func (st *simStore) Requeue(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return askAll(ctx, st, "requeue", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
-		return m.Requeue(simContext, sh, ids)
-	})
-}
-
 func (st *simStore) RemoveDead(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.Status, error) {
 	return askAll(ctx, st, "remove dead", sh, true, func(m *memstore.Store) (store.Stamp, []store.Status, error) {
-		return m.RemoveDead(simContext, sh, ids)
+		_, was, _ := m.Get(simContext, sh, ids)
+		stamp, removed, err := m.RemoveDead(simContext, sh, ids)
+		for i := range removed { // a schedule deletes what is left of runs that it replaced, and nothing else
+			if t := &was[i]; removed[i] == store.OK && t.Reason == store.ReasonCancelled && t.RunOf != nil {
+				st.s.client("schedules").ask(history.Event{Op: history.Delete, Task: t.ID})(history.Event{}, nil)
+			}
+		}
+		return stamp, removed, err
 	})
 }
 
@@ -298,13 +324,36 @@ func (st *simStore) Hold(ctx context.Context, sh store.Shard, f store.Fence, hol
 			return stamp, r, err
 		}
 		stamp, r, err := m.Hold(simContext, sh, f, holds)
+		for i := range r {
+			if r[i].Status == store.OK {
+				st.s.dooms(sh.Topic, holds[i].ID, &holds[i])
+			}
+		}
+		for i := range r {
+			switch r[i].Status {
+			case store.OK:
+				st.s.holds(sh.Topic, holds[i].ID, &holds[i])
+				continue
+			case store.Expired:
+				st.s.expired(holds[i].ID)
+			}
+			st.s.holdsNot(sh.Topic, &holds[i])
+		}
 		return stamp, r, st.s.fenced(st.node, "hold", sh, f, err)
 	})
 }
 
 func (st *simStore) HoldNew(ctx context.Context, sh store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	return askAll(ctx, st, "hold new", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
+		if st.s.faults.full[sh.For(0)] > 0 {
+			return store.Stamp{}, nil, store.ErrFull
+		}
 		stamp, r, err := m.HoldNew(simContext, sh, f, tasks, holds)
+		for i := range r {
+			if r[i].Status == store.Held {
+				st.s.holds(sh.Topic, tasks[i].ID, &holds[i])
+			}
+		}
 		return stamp, r, st.s.fenced(st.node, "hold new", sh, f, err)
 	})
 }
@@ -330,7 +379,20 @@ func (st *simStore) Window(ctx context.Context, sh store.Shard, w store.WindowQu
 
 func (st *simStore) AddKeyed(ctx context.Context, sh store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	return askAll(ctx, st, "add keyed", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
-		return m.AddKeyed(simContext, sh, tasks)
+		if st.s.faults.full[sh.For(0)] > 0 {
+			return store.Stamp{}, nil, store.ErrFull
+		}
+		stamp, r, err := m.AddKeyed(simContext, sh, tasks)
+		for i := range r {
+			switch r[i].Status {
+			case store.Added, store.Passed, store.Replaced:
+				st.s.arrives(sh.Topic, store.CellID(store.CellTask)+store.CellID(tasks[i].ID))
+				if st.s.chains.keyed[tasks[i].ID] {
+					st.s.chained(tasks[i])
+				}
+			}
+		}
+		return stamp, r, err
 	})
 }
 
@@ -506,15 +568,11 @@ func (st *simStore) Close() error { return nil }
 // Limits are of no shard.
 
 func (st *simStore) Reserve(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
-	return askStore(ctx, st, "reserve", store.Shard{}, true, func(m *memstore.Store) ([]store.Tokens, error) {
-		return m.Reserve(simContext, asked)
-	})
+	return askStore(ctx, st, "reserve", store.Shard{}, true, func(m *memstore.Store) ([]store.Tokens, error) { return m.Reserve(simContext, asked) })
 }
 
 func (st *simStore) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
-	return askStore(ctx, st, "acquire", store.Shard{}, true, func(m *memstore.Store) ([]store.Acquired, error) {
-		return m.Acquire(simContext, asked)
-	})
+	return askStore(ctx, st, "acquire", store.Shard{}, true, func(m *memstore.Store) ([]store.Acquired, error) { return m.Acquire(simContext, asked) })
 }
 
 func (st *simStore) Move(ctx context.Context, permits []store.Permit) error {
@@ -524,6 +582,27 @@ func (st *simStore) Move(ctx context.Context, permits []store.Permit) error {
 func (st *simStore) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {
 	return askStore(ctx, st, "free permits", store.Shard{}, true, func(m *memstore.Store) ([][]string, error) {
 		return m.Free(simContext, permits)
+	})
+}
+
+func (st *simStore) Take(ctx context.Context, q *store.Take) (*store.TakeReply, error) {
+	return askStore(ctx, st, "take", store.Shard{}, true, func(m *memstore.Store) (*store.TakeReply, error) {
+		lies, asked := &st.s.plan.lies, *q
+		if lies.rates || lies.caps {
+			m, asked.Call = m.Clone(), 0
+		}
+		got, err := m.Take(simContext, &asked)
+		st.s.takes(q, got)
+		if lies.thirst && time.Since(st.s.start) > time.Minute && err == nil && (q.Limits.Rate.Limited() || q.Limits.KeyRate.Limited()) {
+			for i := range got.Wants {
+				limit := store.Limit{Key: store.LimitKey{Topic: q.Topic}, Rate: true}
+				if !q.Limits.Rate.Limited() {
+					limit.Key.Key = q.Wants[i].RateKey
+				}
+				got.Wants[i] = store.Taking{Status: store.NoToken, Lacks: limit, Again: got.Now.Add(time.Second)}
+			}
+		}
+		return got, err
 	})
 }
 

@@ -19,9 +19,14 @@ var (
 	simFirst = flag.Uint64("sim.first", 1, "the first of them")
 	simOn    = flag.Bool("sim.on", false, "go on after a seed that breaks promises")
 	simAgain = flag.Int("sim.again", 1, "how many seeds TestSimulationReplays runs")
+	simTwins = flag.Int("sim.twins", 1, "how many seeds TestSimulationTwins runs, with their twins")
 	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
+	simWith  = flag.String("sim.with", "", "leave out seeds whose runs have none of it: limits, schedules, workflows, acks")
 	simSlack = flag.Duration("sim.slack", 5*time.Second, "how late a task may come without a cause")
 )
+
+// simCampaign is how many seeds have to meet every probe together.
+const simCampaign = 2000
 
 // TestSimulation runs seeds, see sim. `make sim` runs many, or one with its trace, and
 // `make long` some more with the race detector.
@@ -31,11 +36,13 @@ func TestSimulation(t *testing.T) {
 		report(t, r)
 		return
 	}
+	seeds := dose(*simSeeds)
 	var next atomic.Uint64
 	next.Store(*simFirst - 1)
-	last := *simFirst - 1 + uint64(*simSeeds)
+	last := *simFirst - 1 + uint64(seeds)
 	var mu sync.Mutex
 	var lasted time.Duration
+	seen := simSeen{met: make(map[string]int)}
 	steps := 0
 	began := time.Now()
 	t.Run("seeds", func(t *testing.T) {
@@ -47,8 +54,12 @@ func TestSimulation(t *testing.T) {
 					if seed > last || t.Failed() && !*simOn {
 						return
 					}
+					if !simHas(seed, *simWith) {
+						continue
+					}
 					r := simulate(t, seed, simPlan{}, nil)
 					report(t, r)
+					seen.add(r)
 					mu.Lock()
 					lasted += r.Lasted
 					steps += r.Steps
@@ -59,8 +70,19 @@ func TestSimulation(t *testing.T) {
 	})
 	took := time.Since(began)
 	t.Logf("%d seeds in %v: %.0f a minute, %v simulated, %.0f times real time, %.1f us a step",
-		*simSeeds, took.Round(time.Millisecond), float64(*simSeeds)/took.Minutes(), lasted.Round(time.Second),
+		seeds, took.Round(time.Millisecond), float64(seeds)/took.Minutes(), lasted.Round(time.Second),
 		lasted.Seconds()/took.Seconds(), float64(took.Microseconds())/float64(steps))
+	var b strings.Builder
+	never := seen.write(&b, "met", simProbes)
+	seen.write(&b, "excused", simExcuses)
+	seen.writePairs(&b)
+	for rule, why := range simKnown {
+		fmt.Fprintf(&b, "%7d  broken and known, %s: %s\n", seen.met["known: "+rule], rule, why)
+	}
+	t.Log(b.String())
+	if len(never) > 0 && *simSeeds >= simCampaign {
+		t.Errorf("no seed met %q", never)
+	}
 }
 
 func report(t *testing.T, r *simResult) {
@@ -101,17 +123,23 @@ func TestSimulationReplays(t *testing.T) {
 
 // TestSimulationNotices proves that a store that breaks its promises is caught.
 func TestSimulationNotices(t *testing.T) {
+	skipLong(t)
 	for name, lies := range map[string]simLies{
-		"epochs that do not count":   {fences: true},
-		"acks that are always right": {acks: true},
-		"tasks that are forgotten":   {adds: true},
-		"holds before their time":    {early: true},
-		"holds that do not last":     {doubled: true},
-		"no order":                   {unordered: true},
+		"epochs that do not count":     {fences: true},
+		"acks that are always right":   {acks: true},
+		"tasks that are forgotten":     {adds: true},
+		"holds before their time":      {early: true},
+		"holds that do not last":       {doubled: true},
+		"no order":                     {unordered: true},
+		"messages that are forgotten":  {messages: true},
+		"tokens that are not counted":  {rates: true},
+		"permits that are not counted": {caps: true},
+		"tokens for nobody":            {thirst: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := uint64(1); seed < 30; seed++ {
-				if r := simulate(t, seed, simPlan{lies: lies}, nil); !r.ok() && (!lies.fences || len(r.Breaches) > 0) {
+				r := simulate(t, seed, simPlan{lies: lies, all: lies.thirst}, nil)
+				if told := strings.Join(r.Breaches, "\n"); !r.ok() && (!lies.fences || told != "") && (!lies.thirst || strings.Contains(told, "and none goes")) {
 					t.Logf("seed %d: %s %v", seed, r.Verdict.Summary(), r.Breaches[:min(1, len(r.Breaches))])
 					return
 				}

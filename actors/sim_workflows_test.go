@@ -24,6 +24,9 @@ type simFlow struct {
 	begun     map[string]string // by what their parents know them: children
 	paused    bool
 	cancelled bool
+
+	timeout time.Duration // from the moment on at which it was submitted; 0: none
+	since   store.Millis
 }
 
 // drawWorkflows draws how many workflows there are, from a source of its own like drawIdle.
@@ -41,6 +44,7 @@ func (s *sim) submitWorkflows() {
 	for i := range s.plan.workflows {
 		id, d := fmt.Sprintf("flow%d", i), simGraph(rng, 7, true)
 		life := rng.Uint64()
+		s.timeOut(i, d)
 		s.sendAway(i, id, d)
 		s.after(s.plan.active+time.Second, func() { s.pauseFlow(id, false) })
 		s.after(time.Duration(rng.Int64N(int64(s.plan.active))).Truncate(time.Millisecond), func() { s.submitWorkflow(id, life, d) })
@@ -142,7 +146,7 @@ func (s *sim) submitWorkflow(id string, life uint64, d *graph.Definition) {
 		panic(err)
 	}
 	workflow.Nudge(&c, now)
-	s.flows[id] = &simFlow{shard: sh, tasks: make(map[string]string), begun: make(map[string]string)}
+	s.flows[id] = &simFlow{shard: sh, tasks: make(map[string]string), begun: make(map[string]string), timeout: d.Timeout, since: now}
 	switch results := s.commit(sh, nil, []store.Commit{c}); {
 	case len(results) == 0 || results[0].Status == store.OK:
 	case results[0].Status == store.Closed: // the topic has other shards by now, as somebody who asks again is told

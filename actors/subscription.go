@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
+	"github.com/ddq-io/ddq/actors/shard/outbox"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -91,7 +92,7 @@ func (r *Topic) Committed(n int, c *store.Commit, stamp store.Stamp) {
 		r.Pending(n, stamp.Seq, store.EntriesOf(c.Adds)...)
 	}
 	if slices.ContainsFunc(c.Send, func(p store.Parcel) bool { return p.Topic != "" }) {
-		r.ParcelsSent(n)
+		r.MessagesSent(n)
 	}
 	told := slices.ContainsFunc(c.Send, func(p store.Parcel) bool { return p.Topic == "" })
 	if told || slices.ContainsFunc(c.Puts, func(p store.Put) bool { return p.Wake != 0 }) {
@@ -107,9 +108,9 @@ func onlyWake(c *store.Commit, told bool) store.Millis {
 	return c.Puts[0].Wake
 }
 
-// ParcelsSent tells the owner of a shard, here or elsewhere, that a call put parcels into its
-// out-box. It is a hint.
-func (r *Topic) ParcelsSent(n int) { r.tell(n, &shard.ParcelsSent{}) }
+// MessagesSent tells the owner of a shard, here or elsewhere, that a call sent messages from it to
+// other shards. It is a hint.
+func (r *Topic) MessagesSent(n int) { r.tell(n, &outbox.Sent{}) }
 
 // Cancelled tells who has the workers of held tasks that their cancellation was asked for:
 // this node, or any other, as a shard may have got another owner since. It is a hint.
@@ -172,6 +173,15 @@ func (s *Topics) storedTopic(ctx context.Context, name string) (*store.Topic, *p
 		}
 	}
 	return &t, nil
+}
+
+// openQueues tells the shards of queues that the gate lets something in.
+func openQueues(s *Topics, queues []store.Queue) {
+	for _, q := range queues {
+		if ref, open := s.Opened(q.Source.Topic); open {
+			ref.tell(q.Source.N, &outbox.Open{Queues: []store.Queue{q}})
+		}
+	}
 }
 
 // heardParcels tells a shard that its in-box got parcels. It does not wait.

@@ -33,7 +33,7 @@ func newTopicActor(rt *runtime.Runtime, ref *Topic) *topicActor {
 	t.subs = newTopicSubs(t.topicState, t.links)
 	t.limits = newTopicLimits(t.topicState)
 	t.shards = newTopicShards(t.topicState)
-	t.life = &topicLife{topicState: t.topicState, subs: t.subs, limits: t.limits}
+	t.life = &topicLife{topicState: t.topicState, subs: t.subs}
 	return t
 }
 
@@ -76,7 +76,7 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.shards.receive(m)
 	case *grant, *roomInBytes, *subscribe, *abandoned, *unsubscribe, *countSubscriptions, *listWorkers, *askIdle:
 		t.subs.receive(c, m)
-	case *runtime.CallDone, *limiterTick, *shard.PermitsEnded, *permitsFree:
+	case *runtime.CallDone, *limiterTick, *limitsFreed, *passNotices, *shard.AdmissionsEnded:
 		t.limits.receive(m)
 	case *linkOpened, *linkDemand, *linkClosed, *reopenLink:
 		t.links.receive(m)
@@ -183,11 +183,12 @@ func (t *topicActor) carryOut() {
 		h := &fx.Hold[i]
 		t.ref.tell(h.Shard, &shard.HoldTasks{Sub: t.subscribers[h.Sub], Tasks: h.Tasks, Admissions: h.Admissions, Counted: h.Counted})
 	}
-	t.limits.queue(fx)
+	for _, call := range fx.Take {
+		t.limits.calls.take(call)
+	}
 	for _, at := range fx.WakeAt {
 		t.after(max(at.Sub(t.Clock.Now()), 100*time.Microsecond), &limiterTick{at})
 	}
-	t.limits.calls.start()
 	refused := t.links.ask(fx.Ask)
 	t.subs.giveVoid(fx.Void)
 	if refused {

@@ -12,7 +12,6 @@ const rampStep = 100 * time.Millisecond
 type topicLife struct {
 	*topicState
 	subs    *topicSubs
-	limits  *topicLimits
 	ramping bool // a rampOn is pending
 }
 
@@ -45,7 +44,7 @@ func (t *topicLife) drain(m *drainTopic) {
 
 // finishDrain reports once nothing is in flight any more.
 func (t *topicLife) finishDrain() {
-	if t.draining == nil || t.draining.over || t.core.InFlight() > 0 || !t.limits.calls.frees.Idle() {
+	if t.draining == nil || t.draining.over || t.core.InFlight() > 0 || t.core.Owes() {
 		return
 	}
 	t.draining.over = true

@@ -3,209 +3,123 @@ package actors
 import (
 	"cmp"
 	"context"
-	"slices"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"time"
 
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/shard"
+	"github.com/ddq-io/ddq/actors/taking"
 	"github.com/ddq-io/ddq/store"
 )
 
-// limitBatch is how many reservations, tasks or permits are in one call at most.
-const limitBatch = 2 * store.BatchItems
-
 type (
-	// tokensReserved, permitsAcquired and permitsFreed come from the store calls, each in a
-	// CallDone.
-	tokensReserved struct {
-		asked []dispatch.Reservation
-		got   []store.Tokens
-		err   error
+	// limitsTaken comes from a store call, in a CallDone.
+	limitsTaken struct {
+		call *dispatch.TakeCall
+		dispatch.Taken
 	}
-	permitsAcquired struct{ all []dispatch.Acquired }
-	permitsFreed    struct{}
-	// permitsFree comes from the store calls and from the node: permits of keys that this
-	// node waits for may be free: those that the store has it in turn for, and others.
-	permitsFree struct{ inTurn, keys []string }
+	// passNotices comes from the topic itself: it is time to tell who is next in line.
+	passNotices struct{ notices []store.Notice }
 )
 
-// limitCalls are the store calls about a topic's limits: they reserve tokens, and acquire and
-// free permits. It owns their goroutines.
+// limitCalls are the store calls about a topic's limits. It owns their goroutines.
 type limitCalls struct {
 	*topicState
-	calls    *engine.Calls
-	reserves engine.Batcher[dispatch.Reservation]
-	acquires engine.Batcher[*dispatch.Ticket]
-	frees    engine.Batcher[*dispatch.Permit]
+	calls *engine.Calls
+	last  uint64       // the number of the last call
+	parts taking.Taker // where the store has no Take; of the call that is in flight
 }
 
 func newLimitCalls(state *topicState) *limitCalls {
 	return &limitCalls{
 		topicState: state,
 		calls:      engine.NewCalls(state.Pool),
-		reserves:   engine.Batcher[dispatch.Reservation]{Most: 1, Limit: limitBatch},
-		acquires:   engine.Batcher[*dispatch.Ticket]{Most: 2, Limit: limitBatch},
-		frees:      engine.Batcher[*dispatch.Permit]{Most: 1, Limit: limitBatch},
+		last:       rand.Uint64(),
+		parts:      taking.Taker{Store: state.Store, Now: state.Clock.Now},
 	}
 }
 
-// stop abandons the calls in flight, and waits for their goroutines.
+// stop abandons the call in flight, and waits for its goroutine.
 func (t *limitCalls) stop() { t.calls.Close() }
 
-// start starts the calls that may start. What comes while one of a kind is in flight makes
-// the next batch.
-func (t *limitCalls) start() {
-	if batch := t.reserves.Next(); batch != nil {
-		t.storeReserves(batch)
+// take asks the store for what tasks need.
+func (t *limitCalls) take(call *dispatch.TakeCall) {
+	visibility := t.topic.Visibility
+	for _, sub := range t.subscribers {
+		visibility = max(visibility, sub.Options.Visibility)
 	}
-	if batch := t.acquires.Next(); batch != nil {
-		t.acquire(batch)
-	}
-	if batch := t.frees.Next(); batch != nil {
-		t.storeFrees(batch)
-	}
-}
-
-func (t *limitCalls) storeReserves(batch []dispatch.Reservation) {
-	asked := make([]store.Reservation, len(batch))
-	for i, r := range batch {
-		asked[i] = r.Asked
-	}
+	t.last = max(1, t.last+1)
+	call.Call, call.Node, call.Holders = t.last, t.Name, store.NewTokens(call.Room)
 	t.calls.Run(func(ctx context.Context) {
-		m := &tokensReserved{asked: batch}
-		m.got, m.err = t.Store.Reserve(ctx, asked)
-		t.done(m)
-	})
-}
-
-// acquire asks the store for the permits of tasks.
-func (t *limitCalls) acquire(tickets []*dispatch.Ticket) {
-	limits, visibility, wanted := t.core.Limits(), t.topic.Visibility, make([]wantedPermit, len(tickets))
-	for i, ticket := range tickets {
-		wanted[i].ticket = ticket
-		if limits.KeyConcurrency > 0 {
-			wanted[i].key = ticket.CapKey()
-		}
-		if sub := t.subscribers[ticket.Sub()]; sub != nil {
-			visibility = max(visibility, sub.Options.Visibility)
-		}
-	}
-	a := acquisition{Runtime: t.Runtime, topic: t.topic.Name, limits: limits, wanted: wanted, free: t.freeAll}
-	t.calls.Run(func(ctx context.Context) {
-		a.until = a.Latest().Add(visibility + shard.PermitSlack)
-		t.done(&permitsAcquired{all: a.run(ctx)})
-	})
-}
-
-// resign gives up this node's turns at caps, and tells those who wait behind it when
-// there is a permit.
-func (t *limitCalls) resign(keys []store.LimitKey) {
-	if len(keys) == 0 {
-		return
-	}
-	asked := make([]store.Acquire, len(keys))
-	for i, key := range keys {
-		asked[i] = store.Acquire{Key: key, Node: inLine(t.Name, t.topic.Name, key.Key)}
-	}
-	limits := t.core.Limits()
-	t.calls.Run(func(ctx context.Context) {
-		got, err := t.Store.Acquire(ctx, asked)
+		call.Until = t.Latest().Add(visibility + shard.PermitSlack)
+		reply, err := t.resolve(ctx, &call.Take)
 		if err != nil {
-			t.log.Debug("turns not given up", "topic", asked[0].Key.Topic, "err", err) // they lapse
-			return
+			t.Metrics.StoreErrors.Inc()
+			t.log.Debug("store call about limits failed", "topic", call.Topic, "err", err)
 		}
-		var room []store.Permit // of nobody: to hear who waits
-		for i := range asked {
-			key := asked[i].Key
-			if most := limits.Cap(key.Key); got[i].InUse < most {
-				room = append(room, store.Permit{Key: key})
+		t.done(&limitsTaken{call, dispatch.Taken{Reply: reply, Unknown: errors.Is(err, store.ErrUnknown)}})
+	})
+}
+
+// resolve makes a Take. While its outcome is unknown it is repeated, well within the time for which the store knows it.
+func (t *limitCalls) resolve(ctx context.Context, q *store.Take) (reply *store.TakeReply, err error) {
+	for began := time.Now(); ; {
+		_, err = t.Resolve(ctx, func() (err error) {
+			if reply, err = t.Store.Take(ctx, q); errors.Is(err, store.ErrNoTake) {
+				reply, err = t.parts.Take(ctx, q)
 			}
+			return err
+		})
+		if err == nil {
+			return reply, nil
 		}
-		t.freeAll(ctx, room)
-	})
-}
-
-// free ends permits, and tells the nodes that wait for them, this one too.
-func (t *limitCalls) free(permits []*dispatch.Permit) {
-	t.frees.Waiting = append(t.frees.Waiting, permits...)
-}
-
-func (t *limitCalls) storeFrees(permits []*dispatch.Permit) {
-	var all []store.Permit
-	for _, p := range permits {
-		all = append(all, p.Each()...)
-	}
-	t.calls.Run(func(ctx context.Context) {
-		t.freeAll(ctx, all)
-		t.done(&permitsFreed{})
-	})
-}
-
-// freeAll runs off the actor.
-func (t *limitCalls) freeAll(ctx context.Context, permits []store.Permit) {
-	if len(permits) == 0 {
-		return
-	}
-	var waiting [][]string
-	_, err := t.Resolve(ctx, func() (err error) {
-		waiting, err = t.Store.Free(ctx, permits)
-		return err
-	})
-	if err != nil {
-		t.noteError(err) // they end by themselves
-		return
-	}
-	t.tellFree(permits, waiting)
-}
-
-// tellFree tells who is in line that permits are free: as many of them as there are permits,
-// and this topic here in any case, whose tasks may wait without having asked.
-func (t *limitCalls) tellFree(freed []store.Permit, waiting [][]string) {
-	topic := t.ref.shared.Current.Load().Name
-	here := &permitsFree{}
-	there := make(map[string]*fleet.FreedNotice) // by name in line
-	given := make(map[string]int)
-	for i, p := range freed {
-		key := p.Key.Key
-		self := inLine(t.Name, topic, key)
-		if !slices.Contains(waiting[i], self) {
-			here.keys = append(here.keys, key)
+		if !errors.Is(err, store.ErrUnknown) || ctx.Err() != nil || time.Since(began) > store.CallLife/2 {
+			return nil, err
 		}
-		if len(waiting[i]) == 0 {
+	}
+}
+
+// nextInLine is whom to tell of limits: a topic at a node.
+type nextInLine struct{ node, topic string }
+
+func (n nextInLine) compare(o nextInLine) int {
+	return cmp.Or(strings.Compare(n.node, o.node), strings.Compare(n.topic, o.topic))
+}
+
+// pass tells who is in line, each when it is its turn.
+func (t *limitCalls) pass(notices []store.Notice) {
+	now := make(map[nextInLine]*fleet.FreedNotice)
+	later := make(map[time.Duration][]store.Notice)
+	for _, n := range notices {
+		if n.After > 0 {
+			wait := n.After
+			n.After = 0
+			later[wait] = append(later[wait], n)
 			continue
 		}
-		next := waiting[i][given[key]%len(waiting[i])]
-		given[key]++
-		if next == self {
-			here.inTurn = append(here.inTurn, key)
-			continue
+		to := nextInLine{n.Node, n.Topic}
+		if now[to] == nil {
+			now[to] = &fleet.FreedNotice{Topic: n.Topic}
 		}
-		if there[next] == nil {
-			there[next] = &fleet.FreedNotice{}
+		if key := n.Limit.Key.Key; n.Limit.Rate {
+			now[to].RateKeys = append(now[to].RateKeys, key)
+		} else {
+			now[to].Keys = append(now[to].Keys, key)
 		}
-		there[next].Keys = append(there[next].Keys, key)
 	}
-	if len(here.keys)+len(here.inTurn) > 0 {
-		t.Send(t.ref.pid, here)
+	for to, n := range ordered.All(now, nextInLine.compare) {
+		if to.node == t.Name {
+			t.Topics.TellFreed(*n)
+		} else {
+			t.Fleet.Notify(to.node, fleet.Notice{Freed: []fleet.FreedNotice{*n}})
+		}
 	}
-	for next, n := range ordered.All(there, cmp.Compare) {
-		t.tell(next, topic, n)
+	for wait, n := range ordered.All(later, cmp.Compare) {
+		t.after(wait, &passNotices{n})
 	}
-}
-
-// tell tells who is in line for caps of a topic, at this node or another one.
-func (t *limitCalls) tell(next, topic string, n *fleet.FreedNotice) {
-	var node string
-	if node, n.Topic = fromLine(next, topic); node == t.Name {
-		t.Topics.TellFreed(n.Topic, n.Keys)
-		return
-	}
-	t.Fleet.Notify(node, fleet.Notice{Freed: []fleet.FreedNotice{*n}})
-}
-
-func (t *limitCalls) noteError(err error) {
-	t.Metrics.StoreErrors.Inc()
-	t.log.Debug("store call about limits failed", "topic", t.ref.shared.Current.Load().Name, "err", err)
 }

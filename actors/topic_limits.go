@@ -3,13 +3,16 @@ package actors
 import (
 	"time"
 
-	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
 )
 
-// limiterTick, from the topic itself: a moment that the core asked for has come.
-type limiterTick struct{ at time.Time }
+type (
+	// limiterTick, from the topic itself: a moment that the core asked for has come.
+	limiterTick struct{ at time.Time }
+	// limitsFreed, from the node: something may be there of caps and rates in whose lines this node has a place.
+	limitsFreed struct{ keys, rateKeys []string }
+)
 
 // topicLimits is the part of a topic's actor that knows its limits: it tells the core which
 // tokens and permits there are, and has the store asked for more.
@@ -32,51 +35,32 @@ func (t *topicLimits) receive(m any) {
 		if t.core.Limited() {
 			t.core.Tick(now, m.at)
 		}
-	case *shard.PermitsEnded:
+	case *shard.AdmissionsEnded:
 		if t.core.Limited() {
-			t.calls.free(m.Permits)
+			t.core.Ended(now, m.Permits, m.Unused)
 		}
-	case *permitsFree:
+	case *limitsFreed:
 		if t.core.Limited() {
-			t.core.Freed(now, m.inTurn, m.keys)
+			t.core.Freed(now, m.keys, m.rateKeys)
 		}
+	case *passNotices:
+		t.calls.pass(m.notices)
 	}
 }
 
-// onCall handles the end of a store call. Tokens that an earlier incarnation reserved
-// are lost; permits that it acquired are freed.
+// onCall handles the end of a store call. What an earlier incarnation took goes back, as far as it can.
 func (t *topicLimits) onCall(now time.Time, d *runtime.CallDone) {
-	if d.By == t.by {
-		t.onResult(now, d.Result)
+	m, taken := d.Result.(*limitsTaken)
+	switch {
+	case !taken || !t.core.Limited():
 		return
+	case d.By != t.by:
+		t.core.Abandoned(now, m.call, &m.Taken)
+	default:
+		t.core.Taken(now, &m.Taken)
 	}
-	if m, ok := d.Result.(*permitsAcquired); ok {
-		for i := range m.all {
-			if p := m.all[i].Permit; p != nil {
-				t.calls.free([]*dispatch.Permit{p})
-			}
-		}
-	}
-}
-
-// onResult handles the end of a call of this incarnation. A topic that has no limits any
-// more has forgotten what it asked for.
-func (t *topicLimits) onResult(now time.Time, result any) {
-	if !t.core.Limited() {
-		return
-	}
-	switch m := result.(type) {
-	case *tokensReserved:
-		if m.err != nil {
-			t.calls.noteError(m.err)
-		}
-		t.calls.reserves.Done()
-		t.core.Tokens(now, m.asked, m.got, m.err != nil)
-	case *permitsAcquired:
-		t.calls.acquires.Done()
-		t.core.Permits(now, m.all)
-	case *permitsFreed:
-		t.calls.frees.Done()
+	if m.Reply != nil {
+		t.calls.pass(m.Reply.Notices)
 	}
 }
 
@@ -85,12 +69,4 @@ func (t *topicLimits) clockSet() {
 	if t.core.Limited() {
 		t.core.ClockSet(t.Clock.Now())
 	}
-}
-
-// queue queues the store calls that the core decided on.
-func (t *topicLimits) queue(fx *dispatch.Effects) {
-	t.calls.free(fx.Free)
-	t.calls.reserves.Waiting = append(t.calls.reserves.Waiting, fx.Reserve...)
-	t.calls.acquires.Waiting = append(t.calls.acquires.Waiting, fx.Acquire...)
-	t.calls.resign(fx.Resign)
 }

@@ -144,6 +144,7 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 	case was.Active() == t.Active() && was.Former == t.Former:
 		ref.shared.Current.Store(&t)
 		s.rt.Send(ref.pid, &shard.Configured{Topic: t})
+		openQueues(s, s.rt.Topics.Gate.Changed(&t, s.rt.Clock.Millis()))
 		return nil
 	}
 	if err := s.lives.seal(ctx, &t); err != nil {

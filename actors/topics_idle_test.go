@@ -184,7 +184,7 @@ func TestUseMeetsTheClosing(t *testing.T) {
 		w.Run(time.Second)
 		w.Done(time.Second)
 		w.Sub.Unsubscribe(nil)
-		for round := range *closingRounds {
+		for round := range dose(*closingRounds) {
 			servicetest.Idle(idleAfter + time.Minute)
 			open(t, a.Sys, "mail", false)
 			in := servicetest.EnqueueOne(t, a.Sys, servicetest.After("mail", fmt.Sprint("x", round), 0))

@@ -71,6 +71,7 @@ func TestFarTaskOfAClosedTopicIsOnTime(t *testing.T) {
 }
 
 func TestFarTaskOfAClosedTopicIsOnTimeThoughItsOwnerDied(t *testing.T) {
+	skipLong(t)
 	restingFleet(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
 		f.Kill(f.Nodes["b"])
 		servicetest.Idle(time.Minute)
@@ -85,6 +86,7 @@ func TestFarTaskOfAClosedTopicIsOnTimeThoughItsOwnerDied(t *testing.T) {
 
 // The owner dies when it has opened the topic, seconds before the tasks are due.
 func TestTaskOfATopicThatOpenedIsOnTimeThoughItsOwnerDied(t *testing.T) {
+	skipLong(t)
 	restingFleet(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
 		servicetest.Idle(3*time.Hour - idleAfter - time.Minute - 40*time.Second)
 		w := opened(t, f, "b")

@@ -302,13 +302,13 @@ func TestCallsOfAWorkflowAreLinearizable(t *testing.T) {
 		createBoth(t, a)
 		p := &linearPlay{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, by: map[string]*linearHistory{}, settles: map[string]linearSettle{}}
 		p.flows = []*flows{flowsOf(t, a.Node()), flowsOf(t, fleet.Nodes["b"].Sys.Node())}
-		for i := range *linearWorkflows {
+		for i := range dose(*linearWorkflows) {
 			p.by[fmt.Sprint("w", i)] = &linearHistory{}
 		}
 		p.start(a)
 		flips := flipOwners(fleet)
 		var callers sync.WaitGroup
-		for i := range *linearWorkflows {
+		for i := range dose(*linearWorkflows) {
 			id := fmt.Sprint("w", i)
 			for client := range linearCallers {
 				callers.Go(func() {

@@ -176,7 +176,7 @@ func TestWorkflowsGoAsTheirModels(t *testing.T) {
 		f := flowsOf(t, a.Node())
 		w, other := startStriver(t, a, "mail"), startStriver(t, a, otherTopic)
 		flips := flipOwners(fleet)
-		ids := f.submitMany(*modelWorkflows)
+		ids := f.submitMany(dose(*modelWorkflows))
 		f.signalAll(ids)
 		time.Sleep(2 * time.Minute)
 		f.compareAll(ids)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
-	outbox "github.com/ddq-io/ddq/actors/sent"
+	outbox "github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/actors/workflow/graph"

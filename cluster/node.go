@@ -53,6 +53,9 @@ type Node struct {
 	// were cells does not, and does not say so.
 	Tells bool `json:"l,omitempty"`
 
+	// Queues says that the program reads outbox queues; one of before does not, and does not say so.
+	Queues bool `json:"k,omitempty"`
+
 	// Rules is a digest of the rules of its time zones; 0 while it is not known, and of a program
 	// of before.
 	Rules uint64 `json:"r,omitempty"`

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -10,7 +11,8 @@ import (
 // nothing of what a cell means. All stores of ddq keep them.
 type Cells interface {
 	// Commit makes changes one after the other, each as a whole or not at all: OK, or
-	// the first that is in its way of Stale, HoldLost, NoCell, WrongState, Conflict and Closed.
+	// the first that is in its way of Stale, HoldLost, NoCell, WrongState, Conflict, Received, WindowFull
+	// and Closed.
 	// With a fence it is an owner's call; without, any node's. A full store refuses
 	// the whole call when one of them brings work, see life.BringsWork.
 	// Raises Seq by one when any task became pending. What they send is numbered in their
@@ -51,10 +53,63 @@ type Cells interface {
 	// flight have written and what is not as durable yet as Info says: nothing may follow from it but
 	// a Commit of the same shard, which is not durable without it.
 	Told(ctx context.Context, s Shard, q ToldQuery) ([]Parcel, []Cell, error)
+
+	Queues
 }
 
-// MaxPieces is how many pieces a Commit may have: entries of its slices, and Take.
+// Queues are the outbox queues of a shard, and what it has received of those of others. Nothing but Commit
+// changes them, and these rules hold for it:
+//
+//  1. Once. A commit with Receive is made only if none of its messages is settled: not at or below the floor of
+//     the receipt, nor among the numbers above it or the refused ones. Else nothing of it is made: Received, and the
+//     result says which are settled as made and which as refused. When it is made, the floor becomes max(floor,
+//     Head-1), and its numbers are settled, together with the tasks, entities and inbox messages of the commit. At
+//     most MaxReceive numbers are above the floor: WindowFull for a commit that would have more.
+//  2. Finish. Only an owner's commit forgets messages of a queue. What takes the place of a refused one, as a
+//     dead letter, is in that commit.
+//  3. Head. What a receipt may forget follows from the first number that is in the queue, and from nothing else.
+//     Messages says it with each page.
+//  4. Numbers of messages rise over all queues of a shard, and none is given twice: each is max(the last one + 1,
+//     the server's clock, Commit.Clock), in microseconds. A store that was set back goes on above what it lost.
+//  5. Refused numbers are settled in the destination before anything follows from it in the source. All of them
+//     above the floor are kept, and of the others the last ones, KeptRefused in all.
+//  6. A sealed shard refuses a commit that receives and adds a task, makes an entity or refuses a message,
+//     whatever else it changes: Closed. Messages for the inbox are taken.
+//  7. Receipts of a sealed shard stay and can be read: who delivers to the next generation of shards asks the
+//     former shard first, and seals it first if that was not done. Seal waits for a replica, where there is one.
+//  8. A commit with Receive names the server of the destination as of when the page was read, see Commit.From.
+//     After a failover a late call would raise the floor over what came back.
+type Queues interface {
+	// Queues returns the queues of a shard that have messages, in order of Queue.Compare, behind one (the zero
+	// Queue: from the first), at most limit. Their Source has the Life that messages were sent with.
+	Queues(ctx context.Context, s Shard, after Queue, limit int) ([]QueueHead, error)
+
+	// Messages returns a page of a queue of the shard: the messages behind a number, at most limit, and no further
+	// once they have so many bytes together, of which MaxBodies count; it has one at least, if there is one. The page says where the
+	// next one begins, also when some or all of its messages cannot be read. The Life of q.Source counts, not that of s.
+	Messages(ctx context.Context, s Shard, q Queue, after int64, limit, bytes int) (MessagePage, error)
+
+	// Receipts returns what the shard has received of queues of others, one for each. ErrReceipt if one cannot be read.
+	Receipts(ctx context.Context, s Shard, queues []Queue) ([]Receipt, error)
+}
+
+// MaxPieces is how many pieces a Commit may have: entries of its slices, those of Receive and Finish among them, and Take.
 const MaxPieces = 3000
+
+// Pieces is how many pieces the commit has, see MaxPieces.
+func (c *Commit) Pieces() int {
+	n := len(c.Puts) + len(c.Under) + len(c.Acks) + len(c.Removes) + len(c.Cancels) + len(c.Adds) + len(c.Send) + len(c.Drop)
+	if c.Take > 0 {
+		n++
+	}
+	if r := c.Receive; r != nil {
+		n += 1 + len(r.Numbers) + len(r.Refused)
+	}
+	if f := c.Finish; f != nil {
+		n += 1 + len(f.Numbers)
+	}
+	return n
+}
 
 // Commit changes cells, parcels, holds and tasks of one shard. No task is in one of its
 // slices twice.
@@ -62,13 +117,20 @@ type Commit struct {
 	Puts    []Put    // of different cells
 	Under   []Holder // holds that must be alive
 	Acks    []Ack    // holds that end: the tasks are done
-	Adds    []*Task  // tasks without a Key; absent by id, or done or dead
+	Adds    []*Task  // those without a Key: absent by id, or done or dead. For the others see CommitResult.Adds
 	Removes []Remove
 	Cancels []string // tasks that are asked to end, when they run
-	Send    []Parcel // appended to a box, which numbers them
+	Send    []Parcel // appended to a box or to a queue, which numbers them
 
 	Take int64   // parcels of the in-box up to this number are forgotten
 	Drop []int64 // parcels of the out-box that are forgotten
+
+	Receive *Receive // messages of a queue of another shard, or of this one, that the commit settles; nil: none
+	Finish  *Finish  // messages of a queue of this shard that are forgotten; needs a fence; nil: none
+
+	// Clock is what the sender takes the clock of the shard's server for, in microseconds; 0: it does not say. Numbers
+	// of messages that are sent to queues are not below it, so that none is given twice by a replica whose clock is behind.
+	Clock int64
 
 	Retention time.Duration // of the tasks of Acks, see Writer.Ack
 
@@ -99,6 +161,11 @@ func (c *Commit) Removed() []string {
 		ids[i] = c.Removes[i].ID
 	}
 	return ids
+}
+
+// Keyed reports whether a task of the commit has an idempotency key.
+func (c *Commit) Keyed() bool {
+	return slices.ContainsFunc(c.Adds, func(t *Task) bool { return t.Key != nil })
 }
 
 // Put changes one cell. A cell without a body is deleted.
@@ -133,15 +200,27 @@ type Holder struct {
 	Token Token
 }
 
-// Remove deletes a pending task, if it is there.
+// Remove deletes a pending task, if it is there, or a dead one.
 type Remove struct {
 	ID      string
 	Untried bool // the commit is WrongState unless the task is pending, and no attempt of it counts
+	Dead    bool // the commit is WrongState unless the task is dead; nobody is told that it goes, as by RemoveDead
 }
 
 // CommitResult is the outcome of one Commit.
 type CommitResult struct {
-	Status Status // OK, Stale, HoldLost, NoCell, WrongState, Conflict, Closed
+	Status Status // OK, Stale, HoldLost, NoCell, WrongState, Conflict, Received, WindowFull, Closed
 	Cell   Cell   // Stale: the one that is in the way, as it is; Version 0 when it is not there
 	ID     string // HoldLost, NoCell, WrongState, Conflict: the task
+
+	// Of Received: which messages of the commit are settled, in no particular order.
+	Made    []int64
+	Refused []int64 // those that were refused
+
+	// Adds says, of a commit that is OK and has a task with a Key, what became of each of its tasks. Those without
+	// a Key are Added. One with a Key is added as by Writer.AddKeyed, decided in the commit itself: Added, Replaced, Passed
+	// and Duplicate are made; Taken and Conflict are refused, so its number becomes one of Receive.Refused;
+	// Closed is neither. LeftOut is neither made nor settled, and belongs into another commit: its id, its key, or
+	// the task that has the key is one that the commit changes besides, see Keying.
+	Adds []AddResult
 }

@@ -60,6 +60,10 @@ var (
 	// ErrReindexed is returned by Reindex when the walk counts no longer.
 	ErrReindexed = errors.New("the index was begun again")
 
+	// ErrNoTake is returned by Take where the limits are named as by versions without it, so that no step is
+	// over all of a topic. Nothing was done.
+	ErrNoTake = errors.New("the store cannot take tokens and permits in one step")
+
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("store is closed")
 )

@@ -26,6 +26,10 @@ const (
 	KeyReplace                    // it takes the place of the pending one that has the key
 )
 
+// KeptRequests is how many ids of requests an idempotency key remembers beside that of the
+// task that has it, so that a late repeat of one of them does not replace what came after it.
+const KeptRequests = 32
+
 const (
 	keyRest    = 10 * time.Second // how long at least a key is not looked at
 	keyRestMax = time.Hour        // and at most, while its task lives

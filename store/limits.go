@@ -202,10 +202,8 @@ func (r Rate) Span(n int) time.Duration {
 	return time.Duration((int64(n)*r.Period.Microseconds()+count-1)/count) * time.Microsecond
 }
 
-// Slack is how far the first token can lie back of a bucket that rests.
-func (r Rate) Slack() time.Duration {
-	return time.Duration(int64(r.Most()-1)*r.Period.Microseconds()/int64(max(1, r.Count))) * time.Microsecond
-}
+// Slack is how far the first token can lie back of a bucket that rests, so that all of its burst are there.
+func (r Rate) Slack() time.Duration { return r.Span(r.Most() - 1) }
 
 // Acquire asks for a permit of one key for each of its holders.
 type Acquire struct {

@@ -14,7 +14,8 @@ type Parcel struct {
 	Number int64 // of its box, from 1, rising; numbers may be left out. None of an out-box is given twice, also by a server that was set back
 	At     Millis
 	To     CellID
-	Topic  string // of the shard that it goes to, for the out-box; empty: it is for the in-box
+	Topic  string // of the shard that it goes to, for the out-box or a queue; empty: it is for the in-box
+	Class  Class  // of the queue that it is sent to, whose other parts are Topic and the Life of the shard; 0: it is for a box
 	Body   []byte // as it was sent; nil when Ended says what there is to say
 	Ended  *Ended
 }

@@ -113,7 +113,7 @@ type Stats struct {
 	Keys     bool   // some key is taken, or was and is not forgotten
 	Logged   bool   // the log has changes, see Log
 	Cells    int64  // see Cells
-	Parcels  int64  // in both boxes
+	Parcels  int64  // in both boxes and all queues
 	Owner    string // empty: released or never claimed
 	Epoch    int64
 	OldestMs Millis // due time of the oldest pending task, 0 when none

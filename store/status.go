@@ -18,7 +18,7 @@ const (
 	Closed            // AddKeyed, Requeue: the shard is sealed, and takes no such task
 	Already           // Ack: this token acked before; Checkpoint: the name has an entry
 	NotDue            // Hold: due later; Recover: deadline later
-	Stale             // Ack, Nack, Extend, Recover: running under another token; Edit: in another version
+	Stale             // Ack, Nack, Extend, Recover: running under another token; Edit, Remove: in another version
 	WrongState        // not in a state that allows it
 	NotFound          // no such task
 	Corrupt           // Hold: unreadable, and dead-lettered now
@@ -30,11 +30,13 @@ const (
 	NoCell            // Ack, Commit: the ack says something, and its task tells no cell
 
 	JournalFull // Checkpoint: the journal of the task has no room for the entry
+	Received    // Commit: some of the messages are settled
+	WindowFull  // Commit: the receipt of the queue has no room above its floor
 )
 
 var statusNames = [...]string{
 	"none", "OK", "Added", "Held", "Duplicate", "Conflict", "Taken", "Replaced", "Passed", "Closed", "Already", "NotDue", "Stale", "WrongState",
-	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut", "HoldLost", "NoCell", "JournalFull",
+	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut", "HoldLost", "NoCell", "JournalFull", "Received", "WindowFull",
 }
 
 func (s Status) String() string {

@@ -21,6 +21,7 @@ type Store interface {
 	Retention
 	Catalog
 	Limits
+	Taker
 	Log
 	Index
 

@@ -54,8 +54,9 @@ type Writer interface {
 	// are over: OK, also when it was asked for before, WrongState or NotFound.
 	Cancel(ctx context.Context, s Shard, ids []string) (Stamp, []CancelResult, error)
 
-	// Remove deletes pending tasks: OK, WrongState or NotFound.
-	Remove(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
+	// Remove deletes pending tasks: OK, WrongState or NotFound, and Stale where a task has
+	// another version than the one that is meant.
+	Remove(ctx context.Context, s Shard, removals []Removal) (Stamp, []RemoveResult, error)
 
 	// Edit changes pending tasks in place: OK, WrongState or NotFound, and Stale
 	// when the task has another version than the edit takes, and Expired when it would
@@ -149,9 +150,27 @@ type CancelResult struct {
 	Token  Token  // OK: the hold
 }
 
+// Removal is one pending task to delete.
+type Removal struct {
+	ID        string
+	IfVersion int64 // the version that the task must have; 0 takes any
+}
+
+// Removals are those of tasks in any version.
+func Removals(ids ...string) []Removal {
+	all := make([]Removal, len(ids))
+	for i, id := range ids {
+		all[i].ID = id
+	}
+	return all
+}
+
+// Takes reports whether the removal is about a task of that version.
+func (r *Removal) Takes(version int64) bool { return r.IfVersion == 0 || r.IfVersion == version }
+
 // RemoveResult is the outcome of one Remove or Requeue.
 type RemoveResult struct {
-	Status Status  // OK, WrongState, NotFound; of Requeue also Closed
+	Status Status  // OK, WrongState, NotFound; of Remove also Stale, of Requeue also Closed
 	State  State   // WrongState, but of Requeue: the task's
 	Due    Millis  // OK, of Requeue
 	Traits *Traits // OK, of Requeue

@@ -1,6 +1,8 @@
 package agenda
 
 import (
+	"cmp"
+
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
 )
@@ -14,30 +16,69 @@ import (
 // a task of a high priority is found behind a million others, and a key's ten tasks
 // behind those of another one.
 //
+// The tasks of a key that a limit applies to may not go while others may. So those of each
+// rate key and concurrency key are a lane inside that of their priority and fairness key, or
+// inside the shard's window. The store knows no such lane. It follows the one around it: half
+// of the budget there is for whoever comes first, and of the other half it has its share. What
+// does not fit into that is left out of this lane alone, and read again later, see
+// loader.admitInside.
+//
 // Invariants:
 //   - a task that has traits is in tasks as long as it is in the wheel or in out
-//   - wheel and ready are sums over ByKey
-//   - of a lane that is not full, all tasks are known that its window or the shard's covers
+//   - wheel and ready are sums over those lanes of ByKey that the store knows
+//   - of a lane that is not full, all tasks are known that its window covers, or that of
+//     what it is inside of, or the shard's
 type lanes struct {
-	ByKey map[store.Lane]*Lane
+	ByKey map[laneKey]*Lane
 	tasks map[string]laned
 	Wheel int // most tasks of all lanes that wait in the wheel
 	Ready int // most ready ones
 
-	InWheel, InReady int          // tasks now
+	limits           limitsApplied
+	stored           int          // lanes of ByKey that the store knows
+	InWheel, InReady int          // tasks of these now
+	limited          int          // ready tasks of lanes inside the shard's window
+	around           *window      // the shard's
+	shard            load         // tasks that count for it, as of the last Settle
 	Soon             store.Millis // see window.Soon
 	Starving         []*Lane      // those with room for more of their tasks
 	Loading          int          // pages being read
 	Scanning         bool         // the store is being asked which lanes there are
 }
 
+// laneKey is a lane that the store knows, or one inside it.
+type laneKey struct {
+	store.Lane
+	limitKeys
+}
+
+// limitKeys are keys that a limit of the topic applies to; empty: none.
+type limitKeys struct{ rate, cap string }
+
+// limitsApplied is to which keys of tasks the topic has limits.
+type limitsApplied struct{ rate, cap bool }
+
+func (k laneKey) compare(o laneKey) int {
+	return cmp.Or(k.Lane.Compare(o.Lane), cmp.Compare(k.rate, o.rate), cmp.Compare(k.cap, o.cap))
+}
+
+// load is how many tasks wait in the wheel, and are ready.
+type load struct{ wheel, ready int }
+
 // Lane is one of them.
 type Lane struct {
-	Key            store.Lane
+	Key            laneKey
+	within         *Lane // the one that it is inside of; nil: the shard's window, or the store knows it
+	inside         int   // lanes
 	window         window
-	Wheel, Ready   int  // tasks now
-	queued, Closed bool // in starving; not in ByKey any more
+	Wheel, Ready   int         // tasks now, with those of lanes inside
+	limited        int         // ready ones of lanes inside
+	after          store.Entry // where the page begins that is being read
+	queued, Closed bool        // in starving; not in ByKey any more
 }
+
+// Limited reports whether the lane is that of a key with a limit, inside another one. The store knows none of these.
+func (l *Lane) Limited() bool { return l != nil && l.Key.limitKeys != limitKeys{} }
 
 // laned is a task with traits that waits in the wheel, or is ready.
 type laned struct {
@@ -50,6 +91,11 @@ const (
 	LeastOfLane  = 64 // tasks of a lane that are kept in memory at least, if it has them
 	laneLoads    = 4  // most pages of lanes that are read at a time
 	LanesPerPage = 1000
+
+	// leastLimited is the first share of a lane inside another one. It doubles each time that
+	// the lane is read on, up to a page: so a key whose tasks go is read in pages, and one whose
+	// tasks do not keeps few.
+	leastLimited = 16
 )
 
 // Of returns the traits of a task that is in the wheel or ready.
@@ -66,30 +112,69 @@ func (s *lanes) Lane(t *store.Traits, base *window) *Lane {
 	if t == nil {
 		return nil
 	}
-	return s.Open(t.Lane(), base)
+	return s.Open(s.key(t), base)
+}
+
+// key is that of the lane of a task with these traits.
+func (s *lanes) key(t *store.Traits) laneKey {
+	k := laneKey{Lane: t.Lane()}
+	if t != nil && s.limits.rate {
+		k.rate = t.RateKey
+	}
+	if t != nil && s.limits.cap {
+		k.cap = t.ConcurrencyKey
+	}
+	return k
 }
 
 // Open returns the lane of a key, nil for the zero one; it is made on first use.
-func (s *lanes) Open(key store.Lane, base *window) *Lane {
-	if key == (store.Lane{}) {
+func (s *lanes) Open(key laneKey, base *window) *Lane {
+	if key == (laneKey{}) {
 		return nil
 	}
-	l := s.ByKey[key]
-	if l == nil {
-		l = &Lane{Key: key, window: window{Mark: base.Mark, Full: base.Full, Spare: base.Spare}}
-		if s.ByKey == nil {
-			s.ByKey = make(map[store.Lane]*Lane)
-		}
-		s.ByKey[key] = l
+	l, known := s.ByKey[key]
+	if !known {
+		l = s.open(key, base)
+	}
+	if !l.Limited() {
+		l.window.Wheel, l.window.Ready = s.share(s.Wheel), s.share(s.Ready)
+	}
+	if !known {
 		s.Starve(l)
 	}
-	l.window.Wheel, l.window.Ready = s.share(s.Wheel), s.share(s.Ready)
 	return l
+}
+
+func (s *lanes) open(key laneKey, base *window) *Lane {
+	if s.ByKey == nil {
+		s.ByKey = make(map[laneKey]*Lane)
+	}
+	l := &Lane{Key: key}
+	if l.Limited() {
+		if l.within = s.Open(laneKey{Lane: key.Lane}, base); l.within != nil {
+			l.within.inside++
+			base = &l.within.window
+		}
+		l.window = window{Mark: base.Mark, Spare: base.Spare, Wheel: s.Wheel, Ready: min(leastLimited, s.Ready/64+1)}
+	} else {
+		l.window = window{Mark: base.Mark, Full: base.Full, Spare: base.Spare}
+		s.stored++
+	}
+	s.ByKey[key] = l
+	return l
+}
+
+// outer is the window that a lane is inside of, and what counts for it, or for the shard's.
+func (s *lanes) outer(l *Lane, shard load) (*window, load) {
+	if l.within != nil {
+		return &l.within.window, load{l.within.Wheel, l.within.Ready}
+	}
+	return s.around, shard
 }
 
 // share is a lane's part of a budget.
 func (s *lanes) share(budget int) int {
-	return max(min(LeastOfLane, budget), budget/len(s.ByKey))
+	return max(min(LeastOfLane, budget), budget/s.stored)
 }
 
 // Put records where a task is now.
@@ -124,45 +209,84 @@ func (s *lanes) Drop(id string) {
 
 func (s *lanes) leave(t laned) {
 	s.count(t.lane, t.ready, -1)
-	if t.lane != nil {
-		s.Tidy(t.lane)
-	}
+	s.Tidy(t.lane)
 }
 
 func (s *lanes) count(l *Lane, ready bool, n int) {
+	if l == nil {
+		return
+	}
+	more := load{wheel: n}
+	if ready {
+		more = load{ready: n}
+	}
 	switch {
-	case l == nil:
-	case ready:
-		l.Ready += n
-		s.InReady += n
+	case !l.Limited():
+	case l.within != nil:
+		l.within.limited += more.ready
 	default:
-		l.Wheel += n
-		s.InWheel += n
+		s.limited += more.ready
+	}
+	if l.Key.Lane != (store.Lane{}) {
+		s.InWheel, s.InReady = s.InWheel+more.wheel, s.InReady+more.ready
+	}
+	for ; l != nil; l = l.within {
+		l.Wheel, l.Ready = l.Wheel+more.wheel, l.Ready+more.ready
 	}
 }
 
-// Tidy forgets a lane that has nothing, and notes one that has room for more.
+// Tidy forgets a lane that has nothing, and notes one that has room for more; nil: nothing.
+// So it does with the one that it is inside of.
 func (s *lanes) Tidy(l *Lane) {
-	if l.Wheel+l.Ready == 0 && !l.window.Full && !l.window.loading && !l.Closed {
+	for ; l != nil; l = l.within {
+		if l.Wheel+l.Ready+l.inside > 0 || l.window.Full || l.window.loading || l.Closed {
+			s.Starve(l)
+			continue
+		}
 		delete(s.ByKey, l.Key)
 		l.Closed = true
-		return
+		switch {
+		case !l.Limited():
+			s.stored--
+		case l.within != nil:
+			l.within.inside--
+		}
 	}
-	s.Starve(l)
 }
 
 // Starve notes a lane that has room for more of its tasks.
 func (s *lanes) Starve(l *Lane) {
-	if !l.queued && (l.window.Hungry(l.Wheel, l.Ready) || l.window.Owes(s.Soon, l.Ready)) {
+	if !l.queued && s.hungry(l) {
 		l.queued = true
 		s.Starving = append(s.Starving, l)
 	}
 }
 
+// hungry reports whether a lane has room for more of its tasks.
+func (s *lanes) hungry(l *Lane) bool {
+	has := load{l.Wheel, l.Ready}
+	if !l.Limited() {
+		return l.window.Wants(s.Soon, has, l.limited)
+	}
+	if outer, all := s.outer(l, s.shard); l.window.Full && !l.window.loading && all.ready <= outer.Ready/4 {
+		return true
+	}
+	return l.window.Wants(s.Soon, has, 0)
+}
+
+// mayRead reports whether what a lane reads would fit into what it is inside of.
+func (s *lanes) mayRead(l *Lane) bool {
+	if !l.Limited() {
+		return true
+	}
+	outer, all := s.outer(l, s.shard)
+	return outer.hasRoom(all) || l.window.Mark.Due <= s.Soon && outer.mayBeReady(all)
+}
+
 // Look notes every lane that has room for more, also those without a task left that
 // could go: they could not be read before.
 func (s *lanes) Look() {
-	for _, l := range ordered.All(s.ByKey, store.Lane.Compare) {
+	for _, l := range ordered.All(s.ByKey, laneKey.compare) {
 		s.Starve(l)
 	}
 }
@@ -172,14 +296,14 @@ func (s *lanes) Clear() {
 	for _, l := range s.ByKey {
 		l.Closed = true
 	}
-	s.ByKey, s.tasks, s.Starving, s.InWheel, s.InReady = nil, nil, nil, 0, 0
+	s.ByKey, s.tasks, s.Starving, s.stored, s.InWheel, s.InReady, s.limited = nil, nil, nil, 0, 0, 0, 0
 }
 
 // Lower puts the watermarks of lanes that do not follow the shard's before everything
-// due at due or later; behind says that none does.
+// due at due or later; behind says that none does which the store knows.
 func (s *lanes) Lower(due store.Millis, behind bool) {
-	for _, l := range ordered.All(s.ByKey, store.Lane.Compare) {
-		if behind || l.window.Full {
+	for _, l := range ordered.All(s.ByKey, laneKey.compare) {
+		if behind && !l.Limited() || l.window.Full {
 			l.window.Lower(due)
 			s.Starve(l)
 		} else if l.window.Mark.Due > due {
@@ -191,16 +315,19 @@ func (s *lanes) Lower(due store.Millis, behind bool) {
 // TakeStarving returns lanes to read, the highest priorities first, as many as may be
 // read at a time.
 func (s *lanes) TakeStarving() (next []*Lane) {
-	for len(s.Starving) > 0 && s.Loading+len(next) < laneLoads {
-		best := 0
+	for s.Loading+len(next) < laneLoads {
+		best := -1
 		for i, l := range s.Starving {
-			if l.Key.Priority > s.Starving[best].Key.Priority {
+			if (best < 0 || l.Key.Priority > s.Starving[best].Key.Priority) && s.mayRead(l) {
 				best = i
 			}
 		}
+		if best < 0 {
+			break
+		}
 		l := s.Starving[best]
 		s.Starving = append(s.Starving[:best], s.Starving[best+1:]...)
-		if l.queued = false; !l.Closed && !l.window.loading {
+		if l.queued = false; !l.Closed && !l.window.loading && (!l.Limited() || s.hungry(l)) {
 			next = append(next, l)
 		}
 	}

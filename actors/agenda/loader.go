@@ -94,11 +94,7 @@ func (l *loader) NotLoaded() bool {
 }
 
 func (l *loader) admitPage(now store.Millis, w *window, page []store.Entry, more bool) {
-	var last store.Entry
-	if more {
-		last = page[len(page)-1]
-	}
-	w.End(last, more)
+	w.end(page, more)
 	// What is known to be due sooner may have been moved since the page was read.
 	page = slices.DeleteFunc(page, func(e store.Entry) bool { return l.knownSooner(now, e) })
 	for _, e := range page {
@@ -116,6 +112,14 @@ func (l *loader) Lower(from store.Millis) {
 func (l *loader) Reread() {
 	l.lanes.Lower(math.MinInt64, l.window.Full)
 	l.window.Reset()
+}
+
+// LimitKeys sets to which keys of tasks the topic has limits, and reports whether that changed:
+// then everything has to be read again, as lanes are others.
+func (l *loader) LimitKeys(rate, cap bool) (changed bool) {
+	was := l.lanes.limits
+	l.lanes.limits = limitsApplied{rate, cap}
+	return was != l.lanes.limits
 }
 
 // Refresh goes on with the window and the lanes. Tasks left out may fit by now, and a
@@ -140,7 +144,14 @@ func (l *loader) loadLane(now store.Millis, lane *Lane) {
 		lane.window.Full = false
 		return
 	}
-	query.Lane = &lane.Key
+	if lane.Limited() {
+		query.Limit = l.page // most of it may be of others
+		lane.window.Ready = max(lane.window.Ready, min(2*lane.window.Ready, l.page, l.lanes.Ready/4))
+	}
+	if lane.Key.Lane != (store.Lane{}) {
+		query.Lane = &lane.Key.Lane
+	}
+	lane.after = query.After
 	l.lanes.Loading++
 	l.effects.LoadLanes = append(l.effects.LoadLanes, LaneLoad{lane, query})
 }
@@ -153,8 +164,53 @@ func (l *loader) LaneLoaded(now store.Millis, lane *Lane, page []store.Entry, mo
 		return false
 	}
 	lane.window.Full = lane.window.Full || more
-	l.admitPage(now, &lane.window, page, more)
+	if lane.Limited() {
+		l.admitInside(now, lane, page, more)
+	} else {
+		l.admitPage(now, &lane.window, page, more)
+	}
 	l.lanes.Tidy(lane)
+	return true
+}
+
+// admitInside takes in the tasks of a lane from a page of the window around it, and on the
+// way those of other lanes there that have left some out.
+func (l *loader) admitInside(now store.Millis, lane *Lane, page []store.Entry, more bool) {
+	lane.window.end(page, more)
+	defer func() { l.reading = nil }()
+	var stopped []*Lane // of those passed by, where one did not fit: what comes later must not move their marks
+	for _, e := range page {
+		of := l.lanes.ByKey[l.lanes.key(e.Traits)]
+		if l.reading = of; of == lane {
+			if !l.knownSooner(now, e) {
+				l.keep(now, e)
+			}
+		} else if of.Limited() && of.within == lane.within && !slices.Contains(stopped, of) && !l.passBy(now, of, lane.after, e) {
+			stopped = append(stopped, of)
+		}
+	}
+}
+
+// passBy takes in a task of a lane that was left out there, from a page that was read for
+// another one and begins at after: where lanes have tasks among each other, each would read
+// those of all. All of its tasks between its mark and this one were on the page before. It reports
+// whether the lane may have more of the page.
+func (l *loader) passBy(now store.Millis, lane *Lane, after, e store.Entry) bool {
+	mark := lane.window.Mark
+	if !lane.window.Full || lane.window.loading || after.Due >= mark.Due {
+		return false
+	}
+	if e.Due < mark.Due {
+		return true
+	}
+	if !l.knownSooner(now, e) {
+		l.keep(now, e)
+	}
+	_, waits := l.wheel.Due(e.ID)
+	if lane.window.Mark != mark || !waits && !l.WithTopic(e.ID) && l.orders.Waiting[e.ID] == nil {
+		return false
+	}
+	lane.window.Mark = e
 	return true
 }
 
@@ -197,7 +253,7 @@ func (l *loader) LanesFound(now store.Millis, heads []store.LaneHead) {
 		if h.Due > goal {
 			continue
 		}
-		lane := l.lanes.Open(h.Lane, &l.window)
+		lane := l.lanes.Open(laneKey{Lane: h.Lane}, &l.window)
 		if lane.window.Mark.Due <= goal {
 			lane.window.Full = true
 		}

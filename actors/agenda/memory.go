@@ -23,6 +23,12 @@ type memory struct {
 	wheel   stagedWheel
 	ready   []store.Entry // see TakeReady
 	owed    store.Millis  // when the wheel has what was left out looked at; 0: not
+	reading *Lane         // whose page is being taken in; nil: none
+}
+
+// load is what counts for the shard's window.
+func (m *memory) load() load {
+	return load{m.wheel.all() - m.lanes.InWheel, len(m.out) - m.lanes.InReady}
 }
 
 // WithTopic reports whether a task is ready, or being held.
@@ -67,10 +73,14 @@ func (m *memory) Forget() {
 // covers reports whether a task that became pending must be kept. A lane that is not
 // known is read, if the window stopped before the task.
 func (m *memory) covers(now store.Millis, e store.Entry) bool {
-	key := e.Traits.Lane()
+	key := m.lanes.key(e.Traits)
+	if l := m.lanes.ByKey[key]; l.Limited() && (l.window.Full || l.window.Covers(e.Due)) {
+		return l.window.Covers(e.Due)
+	}
+	key.limitKeys = limitKeys{}
 	l := m.lanes.ByKey[key]
 	switch {
-	case key == store.Lane{}, l == nil && (!m.window.Full || e.Due > now.Add(m.horizon)):
+	case key == laneKey{}, l == nil && (!m.window.Full || e.Due > now.Add(m.horizon)):
 		return m.window.Covers(e.Due)
 	case l == nil:
 		l = m.lanes.Open(key, &m.window)
@@ -152,6 +162,9 @@ func (m *memory) admit(now store.Millis, e store.Entry, ahead store.Millis) (wai
 	}
 	l, reached := m.lanes.Lane(e.Traits, &m.window), now+m.reach(e, ahead)
 	if !m.fits(reached, e.Due, l) {
+		if l.Limited() {
+			m.lanes.Tidy(l)
+		}
 		return false
 	}
 	waits = e.Due > reached
@@ -171,15 +184,35 @@ func (m *memory) admit(now store.Millis, e store.Entry, ahead store.Millis) (wai
 // fits reports whether there is room for a task of a lane; nil: of the zero one.
 func (m *memory) fits(now, due store.Millis, l *Lane) bool {
 	fits := false
-	if l != nil {
+	switch {
+	case l.Limited():
+		fits = m.fitsInside(now, due, l)
+	case l != nil:
 		fits = l.window.Fits(due, now, l.Wheel, l.Ready)
-	} else {
-		fits = m.window.Fits(due, now, m.wheel.all()-m.lanes.InWheel, len(m.out)-m.lanes.InReady)
+	default:
+		all := m.load()
+		fits = m.window.Fits(due, now, all.wheel, all.ready)
 	}
 	if !fits && due > now {
 		m.owe(due)
 	}
 	return fits
+}
+
+// fitsInside is fits of a lane inside another one, or inside the shard's window: half of that
+// is for whoever comes first, and the lane has a share of the rest.
+func (m *memory) fitsInside(now, due store.Millis, l *Lane) bool {
+	outer, all := m.lanes.outer(l, m.load())
+	crowded := due <= now && all.ready > outer.Ready/2 && l.Ready >= l.window.Ready
+	switch {
+	case !crowded && outer.takes(due, now, all):
+		return true
+	case crowded, l.window.Full, m.reading == l: // it does not follow: the window around it has read on
+		l.window.Lower(due)
+	default:
+		outer.Lower(due)
+	}
+	return false
 }
 
 // owe has the wheel tell in time that a task was left out: by then it may be the only one that

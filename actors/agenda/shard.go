@@ -58,6 +58,7 @@ func NewShard(c Config, w Wheel) *Shard {
 		out:     make(map[string]struct{}),
 	}}}
 	s.wheel = stagedWheel{Wheel: w, ahead: &s.ahead, page: c.Page}
+	s.lanes.around = &s.window
 	return s
 }
 
@@ -87,12 +88,16 @@ func (s *Shard) Lose() {
 func (s *Shard) Settle(now store.Millis) {
 	s.settleOrders(now)
 	s.wheel.insert()
-	soon, ready := s.window.Soon(now), len(s.out)-s.lanes.InReady
-	s.lanes.Soon = soon
+	soon := s.window.Soon(now)
+	was, all := s.lanes.shard, s.load()
+	s.lanes.Soon, s.lanes.shard = soon, all
+	if quarter := s.window.Ready / 4; was.ready > quarter && all.ready <= quarter && len(s.lanes.ByKey) > s.lanes.stored {
+		s.lanes.Look() // of those inside, more may be read
+	}
 	if s.owed == store.MaxDue {
 		s.lookAtLeftOut(soon)
 	}
-	if s.window.Hungry(s.wheel.Len()-s.lanes.InWheel, ready) || s.window.Owes(soon, ready) {
+	if s.window.Wants(soon, s.lanes.shard, s.lanes.limited) {
 		s.Load(now)
 	}
 	s.loadLanes(now)

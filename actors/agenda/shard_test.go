@@ -90,7 +90,7 @@ func (s *shardScene) say(format string, args ...any) {
 }
 
 // TestShard runs the scenarios of testdata/shard. Tasks are written id@due, then
-// :priority and /ordering key; moments are in milliseconds. After each step come the
+// :priority, /ordering key and =rate key; moments are in milliseconds. After each step come the
 // changes of the wheel, the tasks made ready, what is asked of the store, and how far the
 // window and each lane reach.
 func TestShard(t *testing.T) {
@@ -170,6 +170,8 @@ func (s *shardScene) step(t *testing.T, d *datadriven.TestData) {
 	case "at":
 		d.ScanArgs(t, "ms", &s.now)
 		s.Due(s.now, s.wheel.fire(s.now), d.HasArg("busy"))
+	case "limits":
+		s.say("changed: %v", s.LimitKeys(d.HasArg("rate"), d.HasArg("cap")))
 	case "ahead":
 		var ms int
 		d.ScanArgs(t, "ms", &ms)
@@ -280,16 +282,17 @@ func (w *sceneWheel) take(when func(id string, due store.Millis) bool) (es []sto
 	return es
 }
 
-// sceneTasks reads tasks: id@due:priority/ordering key.
+// sceneTasks reads tasks: id@due:priority/ordering key=rate key.
 func sceneTasks(input string) (tasks []store.Entry) {
 	for _, field := range strings.Fields(input) {
-		rest, key, _ := strings.Cut(field, "/")
+		rest, rate, _ := strings.Cut(field, "=")
+		rest, key, _ := strings.Cut(rest, "/")
 		rest, priority, _ := strings.Cut(rest, ":")
 		id, due, _ := strings.Cut(rest, "@")
 		e := store.Entry{ID: id}
 		fmt.Sscan(due, &e.Due)
-		if key+priority != "" {
-			e.Traits = &store.Traits{OrderingKey: key}
+		if key+priority+rate != "" {
+			e.Traits = &store.Traits{OrderingKey: key, RateKey: rate}
 			fmt.Sscan(priority, &e.Traits.Priority)
 		}
 		tasks = append(tasks, e)
@@ -377,7 +380,12 @@ func sceneUntil(until store.Millis) string {
 	return fmt.Sprintf("until %d", until)
 }
 
-func laneName(l store.Lane) string { return fmt.Sprint(l.Priority) }
+func laneName(l laneKey) string {
+	if l.limitKeys != (limitKeys{}) {
+		return fmt.Sprintf("%d=%s%s", l.Priority, l.rate, l.cap)
+	}
+	return fmt.Sprint(l.Priority)
+}
 
 func (s *shardScene) describe() {
 	s.say("known up to %s%s, %d in the wheel, %d with the topic, %d behind",
@@ -385,7 +393,7 @@ func (s *shardScene) describe() {
 	if until, dozes := s.Doze(); dozes && until > s.now {
 		s.say("dozes %s", sceneUntil(until))
 	}
-	for _, l := range slices.SortedFunc(maps.Keys(s.Shard.lanes.ByKey), store.Lane.Compare) {
+	for _, l := range slices.SortedFunc(maps.Keys(s.Shard.lanes.ByKey), laneKey.compare) {
 		lane := s.Shard.lanes.ByKey[l]
 		s.say("lane %s up to %s%s, %d in the wheel, %d with the topic",
 			laneName(l), sceneMark(lane.window.Mark), fullMark(&lane.window), lane.Wheel, lane.Ready)

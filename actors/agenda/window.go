@@ -43,11 +43,19 @@ func (w *window) Covers(due store.Millis) bool {
 // Fits reports whether there is room for a task while inWheel and ready others
 // are. One that may not lowers the watermark.
 func (w *window) Fits(due, now store.Millis, inWheel, ready int) bool {
-	if due <= now && ready < w.Ready || due > now && inWheel < w.Wheel || due > now && due <= now+w.Spare {
+	if w.takes(due, now, load{inWheel, ready}) {
 		return true
 	}
 	w.Lower(due)
 	return false
+}
+
+// takes reports whether there is room for a task beside what is there.
+func (w *window) takes(due, now store.Millis, all load) bool {
+	if due <= now {
+		return all.ready < w.Ready
+	}
+	return all.wheel < w.Wheel || due <= now+w.Spare
 }
 
 // Lower puts the watermark before everything due at due or later.
@@ -85,6 +93,15 @@ func (w *window) End(last store.Entry, more bool) {
 		w.Mark = *w.lowered
 	}
 	w.lowered = nil
+}
+
+// end is End of a page.
+func (w *window) end(page []store.Entry, more bool) {
+	var last store.Entry
+	if more {
+		last = page[len(page)-1]
+	}
+	w.End(last, more)
 }
 
 // Abort records that a page could not be read.
@@ -159,6 +176,22 @@ func (w *window) leftOut(soon, before store.Millis) store.Millis {
 // Hungry reports whether something was left out and there is room for it again.
 func (w *window) Hungry(inWheel, ready int) bool {
 	return w.Full && !w.loading && inWheel < w.Wheel/2+1 && ready < w.Ready/2+1
+}
+
+// hasRoom reports whether there is room for a page while this much is there. What is ready of keys
+// that have nothing may stay for long, what is in the wheel does not.
+func (w *window) hasRoom(all load) bool {
+	return all.wheel < w.Wheel/2+1 && w.mayBeReady(all)
+}
+
+// mayBeReady is hasRoom for tasks that are due, which need no room in the wheel.
+func (w *window) mayBeReady(all load) bool { return all.ready < w.Ready-w.Ready/16 }
+
+// Wants reports whether something was left out that is to be read now: of all that counts for the
+// window, lanes inside it have the limited ones.
+func (w *window) Wants(soon store.Millis, all load, limited int) bool {
+	ready := all.ready - limited
+	return w.Hungry(all.wheel, ready) && w.hasRoom(all) || w.Owes(soon, ready) && w.mayBeReady(all)
 }
 
 // Soon is until when what was left out needs no room in the wheel. It is half of the spare time,

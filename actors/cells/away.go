@@ -2,15 +2,16 @@ package cells
 
 import (
 	"context"
+	"slices"
 
-	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/workflow"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// A task in another topic goes through these, and is in the next before it leaves one: the out-box
-// here, its shard, the in-box and the out-box there, the in-box here. They are looked at in that
+// A task in another topic goes through these, and is in the next before it leaves one: the out-box or the queue
+// here, its shard, the in-box there, the out-box or the queue there, the in-box here. They are looked at in that
 // order. What is in none of them is lost: its topic was deleted. A child is its cell, and not in the in-box
 // there.
 
@@ -40,7 +41,7 @@ func (l flowCheck) lostAway(ctx context.Context, id store.CellID, tasks []workfl
 
 // isSomewhere reports whether a task of a workflow, or its end, is anywhere but in the in-box here.
 func (l flowCheck) isSomewhere(ctx context.Context, id store.CellID, t workflow.TaskRef) (bool, error) {
-	there, err := l.isLeaving(ctx, t.ID)
+	there, err := l.isLeaving(ctx, t.Topic, t.ID)
 	if there || err != nil {
 		return there, err
 	}
@@ -57,7 +58,7 @@ func (l flowCheck) isSomewhere(ctx context.Context, id store.CellID, t workflow.
 		if there, err := l.hasParcel(ctx, s, store.InBox, ended); there || err != nil {
 			return there, err
 		}
-		if there, err := l.comesHome(ctx, s, id); there || err != nil {
+		if there, err := l.comesHome(ctx, s.For(topic.Life), id); there || err != nil {
 			return there, err
 		}
 	}
@@ -66,7 +67,7 @@ func (l flowCheck) isSomewhere(ctx context.Context, id store.CellID, t workflow.
 
 // hasChild is isSomewhere for a child.
 func (l flowCheck) hasChild(ctx context.Context, id store.CellID, c workflow.ChildRef) (bool, error) {
-	there, err := l.isLeaving(ctx, c.ID)
+	there, err := l.isLeaving(ctx, c.Topic, c.ID)
 	if there || err != nil {
 		return there, err
 	}
@@ -79,21 +80,43 @@ func (l flowCheck) hasChild(ctx context.Context, id store.CellID, c workflow.Chi
 		if err != nil || cells[0].Version != 0 {
 			return true, err
 		}
-		if there, err := l.comesHome(ctx, s, id); there || err != nil {
+		if there, err := l.comesHome(ctx, s.For(topic.Life), id); there || err != nil {
 			return there, err
 		}
 	}
 	return false, nil
 }
 
-// isLeaving reports whether a task or a child is in the out-box here.
-func (l flowCheck) isLeaving(ctx context.Context, id string) (bool, error) {
-	return l.hasParcel(ctx, l.ID, store.OutBox, func(p *store.Parcel) bool { return sent.Brings(p) && p.To.Key() == id })
+// isLeaving reports whether a task or a child is on its way from here to a topic.
+func (l flowCheck) isLeaving(ctx context.Context, topic, id string) (bool, error) {
+	is := func(p *store.Parcel) bool { return message.Brings(p) && p.To.Key() == id }
+	if there, err := l.hasParcel(ctx, l.ID, store.OutBox, is); there || err != nil {
+		return there, err
+	}
+	return l.hasMessage(ctx, store.Queue{Source: l.ID.For(l.Topic.Life), Class: store.ClassWork, To: topic}, is)
 }
 
-// comesHome reports whether something for a workflow is in the out-box of a shard.
+// comesHome reports whether something for a workflow is on its way to here from a shard.
 func (l flowCheck) comesHome(ctx context.Context, s store.Shard, id store.CellID) (bool, error) {
-	return l.hasParcel(ctx, s, store.OutBox, func(p *store.Parcel) bool { return p.To == id })
+	is := func(p *store.Parcel) bool { return p.To == id }
+	if there, err := l.hasParcel(ctx, s, store.OutBox, is); there || err != nil {
+		return there, err
+	}
+	return l.hasMessage(ctx, store.Queue{Source: s, Class: store.ClassCompletion, To: l.ID.Topic}, is)
+}
+
+// hasMessage reports whether a queue has a message like that, or more than are looked through.
+func (l flowCheck) hasMessage(ctx context.Context, q store.Queue, is func(*store.Message) bool) (bool, error) {
+	for after, n := int64(0), 0; n < checkPages; n++ {
+		page, err := l.Store.Messages(ctx, q.Source, q, after, batch, store.MaxBodies)
+		if err != nil || slices.ContainsFunc(page.Messages, func(m store.Message) bool { return is(&m) }) {
+			return err == nil, err
+		}
+		if after = page.Next; after == 0 {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // hasParcel reports whether a box has a parcel like that, or more than are looked through.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/actors/schedule/access"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -45,6 +46,9 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 		if err != nil {
 			l.Metrics.Corrupt.Inc()
 			l.Log.Error("the cell of a schedule cannot be read", "topic", l.ID.Topic, "shard", l.ID.N, "cell", look.Cell.ID.Key(), "err", err)
+		}
+		if err := access.Discard(ctx, l.Tasks, l.Topic, k.Discard); err != nil {
+			return nil, nil, nil, err
 		}
 		if len(k.Commit.Puts) == 0 {
 			l.noteGone(&look.Cell)

@@ -2,7 +2,6 @@ package cells
 
 import (
 	"context"
-	"slices"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
@@ -216,7 +215,7 @@ func (l *look) acceptFlow(ctx context.Context, s *flowStep) {
 	}
 	l.first.notePuts(&s.commit)
 	l.out.Cancelled = append(l.out.Cancelled, fleet.RunningHolds(ctx, l.Tasks, l.ID, s.commit.Cancels)...)
-	l.out.Sent = l.out.Sent || slices.ContainsFunc(s.commit.Send, func(p store.Parcel) bool { return p.Topic != "" })
+	l.out.Sent = s.commit.SentTo(l.out.Sent, l.ID.For(l.Topic.Life))
 	l.countFlow(s)
 }
 

@@ -17,7 +17,7 @@ func (l mover) forward(ctx context.Context, parcels []store.Parcel) error {
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(parcels, endsAtATime) {
+	for part := range slices.Chunk(parcels, l.Knobs.EndBatch) {
 		if err := l.forwardSome(ctx, &t, part); err != nil {
 			return err
 		}

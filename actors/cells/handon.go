@@ -5,14 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/schedule"
-	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/store"
-)
-
-const (
-	handBatch = 1000 // parcels of the out-box that are read at a time, in so many bytes as one read gives
-	handPages = 4    // that are handed on at a time
 )
 
 // tallyPrefix is how the cells are called that remember what came from a shard.
@@ -28,7 +23,7 @@ type tally struct {
 // go to, and reports whether there are more. A shard remembers in a cell, the tally, what it
 // got of this one: so each arrives once, however often it is sent.
 func (l mover) handOn(ctx context.Context) (more bool, err error) {
-	for range handPages {
+	for range l.Knobs.HandPages {
 		parcels, err := l.outgoing(ctx)
 		if err != nil || len(parcels) == 0 {
 			return false, err
@@ -71,15 +66,15 @@ func (l mover) handOnAll(ctx context.Context, parcels []store.Parcel) error {
 }
 
 // outgoing returns the next parcels of the out-box that are for schedules. The others are the
-// courier's.
+// relay's.
 func (l mover) outgoing(ctx context.Context) (found []store.Parcel, err error) {
 	for len(found) == 0 {
-		page, err := l.Store.Parcels(ctx, l.ID, store.OutBox, l.handed, handBatch)
+		page, err := l.Store.Parcels(ctx, l.ID, store.OutBox, l.handed, l.Knobs.HandBatch)
 		if err != nil || len(page) == 0 {
 			return nil, err
 		}
 		l.handed = page[len(page)-1].Number
-		found = slices.DeleteFunc(page, func(p store.Parcel) bool { return sent.Crosses(&p) })
+		found = slices.DeleteFunc(page, func(p store.Parcel) bool { return message.Crosses(&p) })
 	}
 	return found, nil
 }

@@ -11,13 +11,10 @@ import (
 // homewards is the cell of a shard that remembers up to which number it has sent ends home.
 const homewards = store.CellID("thome")
 
-// endsAtATime is how many ends one commit sends.
-const endsAtATime = 1000
-
 // sendHome has the ends of tasks whose workflows are in other topics sent there: they go into the
-// out-box, each once, and the courier hands them on.
+// out-box, each once, and the relay carries them.
 func (l *look) sendHome(ctx context.Context) error {
-	for ends := range slices.Chunk(l.home, endsAtATime) {
+	for ends := range slices.Chunk(l.home, l.Knobs.EndBatch) {
 		if err := l.sendEnds(ctx, ends); err != nil {
 			return err
 		}
@@ -51,7 +48,8 @@ func (l *look) sendEnds(ctx context.Context, ends []store.Parcel) error {
 	if len(c.Send) == 0 {
 		return nil
 	}
-	err = l.commitCounted(ctx, l.ID, &l.Fence, &t, last, c)
-	l.out.Sent = l.out.Sent || err == nil
+	if err = l.commitCounted(ctx, l.ID, &l.Fence, &t, last, c); err == nil {
+		l.out.Sent = c.SentTo(l.out.Sent, l.ID.For(l.Topic.Life))
+	}
 	return err
 }

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	batch        = 256              // cells that a look takes on at most, of those that wake and of those with parcels
-	parcelBatch  = 4096             // parcels; many may be for one cell
+	batch        = 256              // of pages that are looked through for one thing
 	crowdEvery   = 10 * time.Second // how often many cells are looked through for crowds
 	crowdedCells = 10_000           // fewer are made within the usual lead
 	commitBytes  = 4 << 20          // of the commits of a look, about
@@ -93,11 +92,11 @@ func (l *look) read(ctx context.Context) (err error) {
 		return err
 	}
 	to := l.Now().Add(l.Progress.leadOf() - schedule.Lead)
-	stamp, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: l.Progress.wakes, To: to, Limit: batch})
+	stamp, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: l.Progress.wakes, To: to, Limit: l.Knobs.PassBatch})
 	if another := l.Progress.from != 0 && l.Progress.from != stamp.Server; another && err == nil { // it may have been set back
 		l.Progress = l.Progress.over()
 		l.out.Progress = l.Progress
-		stamp, wakes, err = l.Store.Wakes(ctx, l.ID, store.WakeQuery{To: to, Limit: batch})
+		stamp, wakes, err = l.Store.Wakes(ctx, l.ID, store.WakeQuery{To: to, Limit: l.Knobs.PassBatch})
 	}
 	if err != nil {
 		return err
@@ -115,10 +114,10 @@ func (l *look) read(ctx context.Context) (err error) {
 
 // readParcels reads what lies in the in-box, for so many cells as a look takes on.
 func (l *look) readParcels(ctx context.Context) (err error) {
-	if l.parcels, err = l.Store.Parcels(ctx, l.ID, store.InBox, l.Progress.Taken, parcelBatch); err != nil {
+	if l.parcels, err = l.Store.Parcels(ctx, l.ID, store.InBox, l.Progress.Taken, l.Knobs.PassInbox); err != nil {
 		return err
 	}
-	l.more = len(l.parcels) == parcelBatch
+	l.more = len(l.parcels) == l.Knobs.PassInbox
 	cells := make(map[store.CellID]bool)
 	for i := range l.parcels {
 		if cells[l.parcels[i].To] = true; len(cells) > l.batch() {
@@ -134,7 +133,7 @@ func (l *look) batch() int {
 	if l.former() {
 		return moveBatch
 	}
-	return batch
+	return l.Knobs.PassBatch
 }
 
 func (l *look) readCells(ctx context.Context) error {
@@ -331,8 +330,8 @@ func (l *look) lookAhead(ctx context.Context) error {
 		return nil
 	}
 	l.out.Progress.wakes, l.out.Progress.whole, l.out.Progress.next = store.Wake{}, 0, 0
-	if len(l.wakes) == batch {
-		l.out.Progress.wakes, l.out.Again = l.wakes[batch-1], true
+	if len(l.wakes) == l.Knobs.PassBatch {
+		l.out.Progress.wakes, l.out.Again = l.wakes[len(l.wakes)-1], true
 		return nil
 	}
 	_, first, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{To: store.MaxDue, Limit: 1})

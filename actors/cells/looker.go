@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/knobs"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/smooth"
@@ -30,6 +31,7 @@ type Shard struct {
 	Made        func(*Runs)                                                             // is told of those that are not in an Outcome; nil: they all are
 	Metrics     *metrics.Schedules
 	Flows       *metrics.Workflows
+	Knobs       knobs.Knobs
 	Log         *slog.Logger
 }
 
@@ -38,6 +40,7 @@ type Shard struct {
 type Tasks interface {
 	store.Reader
 	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
+	RemoveDead(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error)
 }
 
 // Looker looks at the cells of a shard, one look at a time.
@@ -50,6 +53,7 @@ type Looker struct {
 
 // NewLooker returns the looker of a shard.
 func NewLooker(s Shard) *Looker {
+	s.Knobs = s.Knobs.WithDefaults()
 	return &Looker{Shard: s, warned: make(map[store.CellID]store.Millis)}
 }
 
@@ -107,7 +111,7 @@ type Outcome struct {
 	Cancelled []fleet.EndedHold // their workers are to be told
 	Told      []store.Shard     // that got parcels
 	Elsewhere []fleet.Committed // in other shards
-	Sent      bool              // the out-box got parcels for other topics
+	Sent      []store.Queue     // that got messages
 	Progress  Progress
 	Dropped   int           // ends of tasks that Progress takes, and whose cells are gone
 	Next      store.Millis  // when a cell wakes; 0: none does, or a look is to follow at once

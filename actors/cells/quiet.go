@@ -44,7 +44,7 @@ func (l quietLook) read(ctx context.Context) (bool, error) {
 	}
 	last := max(l.Progress.Taken, l.Progress.putOff)
 	for more := true; more; {
-		parcels, err := l.Store.Parcels(ctx, l.ID, store.InBox, last, parcelBatch)
+		parcels, err := l.Store.Parcels(ctx, l.ID, store.InBox, last, l.Knobs.PassInbox)
 		if err != nil {
 			return false, err
 		}
@@ -54,7 +54,7 @@ func (l quietLook) read(ctx context.Context) (bool, error) {
 			}
 			last = parcels[i].Number
 		}
-		more = len(parcels) == parcelBatch
+		more = len(parcels) == l.Knobs.PassInbox
 	}
 	if last == l.Progress.Taken {
 		return false, nil

@@ -21,7 +21,7 @@ func (l toldLook) read(ctx context.Context) (bool, error) {
 	if l.lately(l.Progress.mixed) || !l.onlyTold() || l.Store.Server(ctx, l.ID) != l.Progress.from {
 		return false, nil
 	}
-	parcels, headers, err := l.Store.Told(ctx, l.ID, store.ToldQuery{After: l.Progress.Taken, Limit: parcelBatch, Cells: batch})
+	parcels, headers, err := l.Store.Told(ctx, l.ID, store.ToldQuery{After: l.Progress.Taken, Limit: l.Knobs.PassInbox, Cells: l.Knobs.PassBatch})
 	if err != nil {
 		return false, err
 	}
@@ -33,7 +33,7 @@ func (l toldLook) read(ctx context.Context) (bool, error) {
 		l.parcels = nil // a schedule decides on parcels that are read later than wakes
 		return false, nil
 	}
-	l.brief, l.asOf, l.more = true, l.out.Began, len(parcels) == parcelBatch || len(headers) == batch
+	l.brief, l.asOf, l.more = true, l.out.Began, len(parcels) == l.Knobs.PassInbox || len(headers) == l.Knobs.PassBatch
 	l.out.Progress.Heard = max(l.Progress.Heard, parcels[len(parcels)-1].Number)
 	l.begin(headers)
 	return true, nil

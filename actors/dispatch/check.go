@@ -1,15 +1,12 @@
 package dispatch
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Check returns what does not add up, empty when all does. It holds after every method;
 // of subscriptions whose bytes have become free, once Roomy has been called.
 func (t *Topic) Check() string {
 	c := &t.core
-	if room := c.room(); !c.paused && c.deliverable() > 0 && room > 0 {
+	if room := c.room(); t.limiter == nil && !c.paused && c.deliverable() > 0 && room > 0 {
 		return fmt.Sprintf("%d tasks may be handed out, and there is room for %d", c.deliverable(), room)
 	}
 	for _, s := range c.subs {
@@ -20,42 +17,69 @@ func (t *Topic) Check() string {
 	if t.limiter == nil {
 		return ""
 	}
-	v := c.vacancy()
-	if len(t.limiter.windows) > 0 && v.room > t.limiter.coming {
-		return fmt.Sprintf("%d windows want tokens, and there is room for %d tasks", len(t.limiter.windows), v.room)
+	reserved := len(t.limiter.coming)
+	if t.limiter.call != nil {
+		reserved += t.limiter.call.Room
 	}
-	if i := slices.IndexFunc(t.limiter.windows, func(r *rateLimit) bool { return r.len() > 0 && v.elsewhere(r) > 0 }); i >= 0 {
-		return fmt.Sprintf("window %q wants tokens, and workers of other nodes would come", t.limiter.windows[i].key)
+	if c.reserved != reserved {
+		return fmt.Sprintf("room for %d is reserved, and %d are counted", reserved, c.reserved)
+	}
+	if room := t.limiter.through(c.vacancy()); room > 0 && t.limiter.call == nil && t.limiter.offer() > 0 {
+		return fmt.Sprintf("%d tasks could go, there is room for %d, and nobody asks", t.limiter.offer(), room)
+	}
+	if at := t.limiter.wakeAt(); !at.IsZero() && (t.armed.IsZero() || t.armed.After(at)) {
+		return fmt.Sprintf("something waits until %v, and nobody looks before %v", at, t.armed)
 	}
 	return t.limiter.check()
 }
 
 // check returns what does not add up in the limiter.
 func (g *limiter) check() string {
-	out, asking := map[*capLimit]int{}, map[*capLimit]int{}
-	for _, t := range g.tickets {
-		for _, c := range t.claims {
-			out[c]++
+	open, tasks := make(map[*limitKey]int), taskCounts{}
+	for key, gr := range g.groups {
+		switch {
+		case gr.len() == 0 && gr.asked <= 0:
+			return fmt.Sprintf("%v is empty, and known", key)
+		case gr.len() == 0 && (gr.open || gr.parked != nil):
+			return fmt.Sprintf("%v is empty, and in a place", key)
+		case gr.len() > 0 && gr.open == (gr.parked != nil):
+			return fmt.Sprintf("%v is not in one place", key)
 		}
-		if t.stage == acquiring {
-			for _, c := range g.capsOf(t) {
-				asking[c]++
+		for _, k := range gr.keys {
+			if k != nil && gr.open {
+				open[k]++
+			}
+			if k != nil && g.by[k.keyName] != k {
+				return fmt.Sprintf("%v has a key %v that is not known", key, k.keyName)
 			}
 		}
-		if t.stage == waiting && t.queue == nil {
-			return fmt.Sprintf("%s waits in no queue", t.ID)
+		switch {
+		case gr.open:
+			tasks.open += gr.len()
+		case gr.parked != nil && gr.parked.rate:
+			tasks.noToken += gr.len()
+		case gr.parked != nil:
+			tasks.noPermit += gr.len()
 		}
 	}
-	for key, c := range g.caps {
+	if tasks != g.counts {
+		return fmt.Sprintf("there are %+v tasks, and %+v are counted", tasks, g.counts)
+	}
+	for name, k := range g.by {
 		switch {
-		case c.out != out[c]:
-			return fmt.Sprintf("cap %q: %d were let out, and it counts %d", key, out[c], c.out)
-		case c.asking < asking[c]:
-			return fmt.Sprintf("cap %q: %d ask for a permit, and it counts %d", key, asking[c], c.asking)
+		case k.open != open[k]:
+			return fmt.Sprintf("%v: %d groups are open, and it counts %d", name, open[k], k.open)
+		case k.closed && k.again.IsZero():
+			return fmt.Sprintf("%v is closed, and nobody looks at it again", name)
+		case k.open < k.wanted() && len(k.parked) > 0:
+			return fmt.Sprintf("%v: %d groups are open of %d, and %d are parked", name, k.open, k.wanted(), len(k.parked))
 		}
 	}
 	return ""
 }
+
+// Taking reports whether a TakeCall is on its way.
+func (t *Topic) Taking() bool { return t.limiter != nil && t.limiter.call != nil }
 
 // Unheld is how many assigned tasks are not known to be held or refunded.
 func (t *Topic) Unheld() int { return t.core.unheld.n }

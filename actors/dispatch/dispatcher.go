@@ -29,7 +29,9 @@ import (
 // Which of the ready tasks is next is the ready queue's to say.
 type dispatcher struct {
 	topic      string
-	readyQueue             // of ready tasks
+	readyQueue             // of ready tasks of a topic that has had no limits
+	limiter    *limiter    // has those of one that has, or had; nil: see readyQueue
+	reserved   int         // room for tasks that are asked for, or whose tokens come
 	subs       []*subState // in turn order
 	turn       int         // index into subs of the next to serve
 	paused     bool
@@ -43,6 +45,7 @@ type dispatcher struct {
 	most     int // of unheld, see widen; 0: any number
 
 	remotes []*remoteNode // other nodes with shards of the topic
+	dealt   int           // whose turn it is of these, and of this node: places that cannot be divided
 	asked   []Ask         // room given to them, see Effects
 	voided  []Void        // credit on demand that found no task
 }
@@ -129,13 +132,22 @@ func (c *dispatcher) add(shard int, tasks []store.Entry) []assignment {
 	for i, t := range tasks {
 		fresh[i] = readyTask{Shard: shard, Entry: t}
 	}
-	return c.again(fresh)
+	if c.limiter != nil {
+		for _, t := range fresh {
+			c.limiter.add(t)
+		}
+	} else {
+		c.readyQueue.add(fresh)
+	}
+	return c.match()
 }
 
-// again is add of tasks in the queue's form. It may put them in another order.
-func (c *dispatcher) again(tasks []readyTask) []assignment {
-	c.readyQueue.add(tasks)
-	return c.match()
+// Waiting is the number of ready tasks that could go.
+func (c *dispatcher) Waiting() int {
+	if c.limiter != nil {
+		return c.limiter.offer()
+	}
+	return c.readyQueue.Waiting()
 }
 
 // reserve takes room for up to n tasks that are due at once and not stored yet,
@@ -145,7 +157,7 @@ func (c *dispatcher) reserve(n int) []int64 {
 		return nil
 	}
 	var given []int64
-	c.deal(c.allowed(n), "", func(s *subState, share int) {
+	c.deal(c.allowed(min(n, c.free())), "", func(s *subState, share int) {
 		c.pace -= share
 		for range share {
 			given = append(given, s.ID)
@@ -232,7 +244,7 @@ func (c *dispatcher) refund(id int64, n int) []assignment {
 }
 
 // age sets how often the longest due task goes first, see readyQueue.
-func (c *dispatcher) age(every int) { c.every = every }
+func (c *dispatcher) age(every int) { c.readyQueue.every = every }
 
 // pause stops or resumes handing out tasks.
 func (c *dispatcher) pause(paused bool) []assignment {
@@ -275,8 +287,15 @@ func (c *dispatcher) crowded() bool { return c.most > 0 && c.unheld.n >= c.most 
 
 // match gives ready tasks to subscriptions with room, in turn, until one of the
 // two runs out. Shares are even, so that frames are large and no subscription waits.
+// Those of a topic with limits are given by the assigner, which ends with left.
 func (c *dispatcher) match() []assignment {
 	var out []assignment
+	if c.limiter != nil {
+		if !c.paused {
+			c.askRemotes()
+		}
+		return nil
+	}
 	if !c.paused {
 		c.askRemotes()
 		c.deal(c.deliverable(), "", func(s *subState, share int) {
@@ -295,6 +314,22 @@ func (c *dispatcher) match() []assignment {
 	return out
 }
 
+// left gives away what room the tasks of this node left.
+func (c *dispatcher) left() {
+	if !c.paused && c.deliverable() == 0 {
+		c.askRemotes()
+	}
+	c.voidCredit()
+}
+
+// free is how much room nobody has reserved.
+func (c *dispatcher) free() (n int) {
+	for _, s := range c.subs {
+		n += s.room()
+	}
+	return max(0, n-c.reserved)
+}
+
 // askRemotes gives room to tasks of other nodes. When there is not enough for all
 // tasks, each node has its share of it, this one too: tasks do not wait longer for
 // being elsewhere.
@@ -302,25 +337,55 @@ func (c *dispatcher) askRemotes() {
 	if len(c.remotes) == 0 {
 		return
 	}
-	ready := c.deliverable()
-	for _, r := range c.remotes {
-		ready += r.ready
-	}
-	room := c.room()
-	for _, r := range c.remotes {
-		n := r.ready
-		if room < ready && n > 0 {
-			n = (n*room + ready - 1) / ready
-		}
+	for i, n := range c.shares(min(c.room(), c.free())) {
+		r := c.remotes[i]
 		if c.paced {
 			n = min(n, c.asks)
 		}
-		c.deal(n, r.name, func(s *subState, share int) {
+		c.deal(min(n, c.free()), r.name, func(s *subState, share int) {
 			c.asked = append(c.asked, Ask{s.ID, r.name, share})
 			r.ready -= share
 			c.asks -= share
 		})
 	}
+}
+
+// shares is how much of the room each other node has. What cannot be divided goes round, over this node too.
+func (c *dispatcher) shares(room int) []int {
+	shares, ready := make([]int, len(c.remotes)), make([]int, len(c.remotes)+1)
+	own := len(c.remotes) // the last of ready
+	ready[own] = c.deliverable()
+	all := ready[own]
+	for i, r := range c.remotes {
+		if r.ready > 0 && c.open(r.name) > 0 {
+			ready[i] = r.ready
+			all += r.ready
+		}
+	}
+	if room >= all {
+		return ready[:own]
+	}
+	left := room
+	for i, n := range ready {
+		n = n * room / all
+		ready[i] -= n
+		left -= n
+		if i < own {
+			shares[i] = n
+		}
+	}
+	for ; left > 0; c.dealt++ {
+		i := c.dealt % len(ready)
+		if ready[i] == 0 {
+			continue
+		}
+		ready[i]--
+		left--
+		if i < own {
+			shares[i]++
+		}
+	}
+	return shares
 }
 
 // room is what subscriptions of this node's workers may be given.
@@ -336,12 +401,12 @@ func (c *dispatcher) room() (n int) {
 // voidCredit takes back credit on demand that found no task. What has no room in bytes
 // is kept while tasks wait: given back, it would be granted for them again at once.
 func (c *dispatcher) voidCredit() {
-	if c.crowded() {
+	if c.crowded() || c.limiter != nil && c.limiter.call != nil {
 		return
 	}
 	for _, s := range c.subs {
-		if s.OnDemand && s.Credit > 0 && (c.deliverable() == 0 || s.room() > 0) {
-			c.voided = append(c.voided, Void{s.ID, s.Credit})
+		if n := s.Credit; s.OnDemand && n > 0 && (c.deliverable() == 0 || s.room() > 0) {
+			c.voided = append(c.voided, Void{s.ID, n})
 			s.Credit = 0
 		}
 	}

@@ -9,14 +9,11 @@ import (
 // Effects are what a topic decided, to be carried out in this order. Of one kind they
 // are in the order in which they were decided.
 type Effects struct {
-	Hold    []Hold           // to shards
-	Free    []*Permit        // of no use
-	Reserve []Reservation    // tokens to ask the store for
-	Acquire []*Ticket        // tasks to ask the store for permits for
-	Resign  []store.LimitKey // caps that this node waits for no longer
-	Ask     []Ask            // to other nodes
-	Void    []Void           // credit on demand that found no task
-	WakeAt  []time.Time      // when to call Tick, each before the last
+	Hold   []Hold      // to shards
+	Take   []*TakeCall // what to ask the store for; one is in flight at a time
+	Ask    []Ask       // to other nodes
+	Void   []Void      // credit on demand that found no task
+	WakeAt []time.Time // when to call Tick, each before the last
 }
 
 // Hold has a shard hold tasks for a subscription. Its slices are the receiver's to keep.
@@ -57,9 +54,12 @@ func (t *assigner) Effects() *Effects {
 // reset empties the effects for the next step.
 func (fx *Effects) reset() {
 	empty(&fx.Hold)
-	empty(&fx.Free)
-	empty(&fx.Reserve)
-	empty(&fx.Acquire)
-	empty(&fx.Resign)
+	empty(&fx.Take)
 	empty(&fx.WakeAt)
+}
+
+// empty keeps the room of a slice, and nothing that was in it.
+func empty[T any](s *[]T) {
+	clear(*s)
+	*s = (*s)[:0]
 }

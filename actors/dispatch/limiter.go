@@ -2,102 +2,367 @@ package dispatch
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
 )
 
-// limiter is a topic's bookkeeping of tasks under limits: it stands between what the
-// core assigned and the holds. It has no clock, no goroutine and no I/O; the assigner owns
-// it and carries out what it decides.
+// limiter has the ready tasks of a topic that has limits, or had some. It has no clock, no goroutine and no
+// I/O; the assigner owns it and carries out what it decides.
 //
-// A task that may not go waits in the queue of what it lacks, and its subscription has
-// its credit back. When it may, it is ready again, with its token, and comes by when
-// there is credit for it. Tokens go to tasks that have a claim to their permits.
+// A task takes its tokens and permits together, when a worker has room for it. What cannot go is parked by
+// what it lacks, and is in nobody's way.
 //
 // Invariants:
-//   - a ticket waits in at most one queue, and has a permit asked for or waits, not both
-//   - what a task is let out for is not lost while it waits for something else: it
-//     keeps its claim, or others are let out
-//   - what waits in a queue is looked at again: it has a wake, a store call in flight, or
-//     tasks that it let out, or wants tokens as soon as there is room
-//
-// It is built in layers, each of which knows those below: the tasks that came by and did
-// not go yet, the caps, and the rates, which spend no token on a task that could not go.
+//   - a task is in one group, or asked for
+//   - a group is open or parked at one key, if it is not empty
+//   - of a key that is not closed as many groups are open as it is believed to have, and one at least
+//   - a closed key has a moment at which it is looked at
 type limiter struct {
-	rateLimits
-	passed []admittedTask // gathered until assigner.pass takes it
+	limitKeys
+	picker
+	topic  string
+	limits store.TopicLimits
+	groups map[groupKey]*group
+	lanes  map[store.Lane]*lane
+	known  map[taskID]taskPlace
+	counts taskCounts
+
+	call   *TakeCall     // that is on its way; nil: none
+	coming []admitted    // with tokens whose moments come; the first first
+	told   []*limitKey   // with news
+	turns  []*limitKey   // that this node was told of in turn, see passOn
+	pause  time.Duration // until the next call, as the last one failed
+	retry  time.Time     // when that is over; zero: it is
+
+	// What goes with the next call, or alone.
+	free  []store.Permit
+	back  []store.TokenReceipt
+	leave []store.Limit // lines that are of no use
+	owes  time.Time     // since when there is some; zero: there is none, or it was not looked at
 }
 
-// admittedTask is a task that may be held.
-type admittedTask struct {
-	Sub    int64
-	Task   readyTask
-	since  time.Time // it had all its tokens
-	before time.Time // its tokens end; zero: it has none
-	Permit *Permit   // nil: under no cap
-	doomed bool      // to be dead-lettered
+type taskID struct {
+	shard int
+	id    string
 }
 
-// newLimiter returns a limiter without limits; see configure.
-func newLimiter(topic string) *limiter {
-	tickets := waitlist{topic: topic, tickets: make(map[ticketID]*Ticket), refunds: make(map[Address]int)}
-	caps := capLimits{waitlist: tickets, caps: make(map[string]*capLimit)}
-	return &limiter{rateLimits: rateLimits{capLimits: caps, rates: make(map[string]*rateLimit)}}
+// taskPlace is where a task is.
+type taskPlace struct {
+	group *group // it is in, or was
+	asked bool   // it is not there
 }
 
-// configure replaces the limits. What waits is ready again.
-func (g *limiter) configure(l store.TopicLimits) {
+// taskCounts are numbers of tasks.
+type taskCounts struct{ open, noToken, noPermit int }
+
+func newLimiter(topic string, ageing int) *limiter {
+	g := &limiter{topic: topic}
+	g.clear(ageing)
+	return g
+}
+
+// clear forgets groups and keys.
+func (g *limiter) clear(ageing int) {
+	g.picker, g.limitKeys = newPicker(ageing), limitKeys{by: make(map[keyName]*limitKey)}
+	g.groups, g.lanes, g.counts = make(map[groupKey]*group), make(map[store.Lane]*lane), taskCounts{}
+	if g.known == nil {
+		g.known = make(map[taskID]taskPlace)
+	}
+}
+
+// configure replaces the limits, and opens all groups. What the store knows stays.
+func (g *limiter) configure(ageing int, l store.TopicLimits) {
+	g.every = ageing
 	if l == g.limits {
 		return
 	}
-	g.limits = l
-	for _, t := range g.all() {
-		if t.stage == waiting {
-			t.stage, t.queue = outside, nil
-			g.again(t)
+	for _, k := range ordered.All(g.by, compareNames) {
+		if k.inLine {
+			g.leaveLine(k)
 		}
-		t.cleared, t.tried, t.claims = nil, nil, nil
 	}
-	clear(g.rates)
-	empty(&g.reserve)
-	empty(&g.windows)
-	g.alarms, g.waits = nil, waitCounts{}
-	for _, c := range ordered.All(g.caps, strings.Compare) {
-		g.resignFrom(c.key)
+	var all []readyTask
+	for _, gr := range ordered.All(g.groups, groupKey.compare) {
+		all = append(all, gr.tasks[gr.head:]...)
 	}
-	clear(g.caps)
+	g.clear(ageing)
+	g.limits, g.told, g.turns = l, nil, nil
+	for id, place := range g.known {
+		if !place.asked {
+			delete(g.known, id)
+		}
+	}
+	if g.call != nil {
+		g.call.stale = true
+	}
+	for _, name := range []keyName{{rate: true}, {}, {key: store.NamespaceCap}} {
+		if name.rate && l.Rate.Limited() || !name.rate && l.Cap(name.key) > 0 {
+			g.gates = append(g.gates, g.keyOf(name, &l))
+		}
+	}
+	slices.SortStableFunc(all, readyTask.compare)
+	for _, t := range all {
+		g.add(t)
+	}
+}
+
+// add adds a task that is ready. One that is known is of the last keys that it came with.
+func (g *limiter) add(t readyTask) {
+	id := taskID{t.Shard, t.ID}
+	place, found := g.known[id]
+	switch {
+	case found && place.asked:
+		return // one of them is enough
+	case found:
+		g.count(place.group, -place.group.len())
+		place.group.remove(id)
+		g.count(place.group, place.group.len())
+		g.fix(place.group)
+	}
+	gr := g.groupOf(&t)
+	gr.merge([]readyTask{t})
+	if t.Traits != nil {
+		gr.lane.weight = t.Traits.FairnessWeight
+	}
+	g.came(gr, id)
+}
+
+// giveBack puts back a task that was picked and did not go, before others.
+func (g *limiter) giveBack(t readyTask) {
+	gr := g.groupOf(&t)
+	if place := g.known[taskID{t.Shard, t.ID}]; place.asked {
+		place.group.asked--
+	}
+	gr.unpop(t)
+	g.picker.gaveBack(gr.lane)
+	g.came(gr, taskID{t.Shard, t.ID})
+}
+
+func (g *limiter) came(gr *group, id taskID) {
+	g.known[id] = taskPlace{group: gr}
+	g.count(gr, 1)
+	g.fix(gr)
+}
+
+// groupOf returns the group of a task, which it makes if it is new.
+func (g *limiter) groupOf(t *readyTask) *group {
+	key := groupKey{lane: t.Traits.Lane()}
+	rate, concurrency := keysOf(&t.Entry)
+	if g.limits.KeyRate.Limited() {
+		key.rate = rate
+	}
+	if g.limits.KeyConcurrency > 0 {
+		key.cap = concurrency
+	}
+	gr := g.groups[key]
+	if gr != nil {
+		return gr
+	}
+	gr = &group{groupKey: key, lane: g.lanes[key.lane]}
+	if gr.lane == nil {
+		gr.lane = g.picker.lane(key.lane)
+		g.lanes[key.lane] = gr.lane
+	}
+	gr.lane.refs++
+	if key.rate != "" {
+		gr.keys[0] = g.keyOf(keyName{true, key.rate}, &g.limits)
+	}
+	if key.cap != "" {
+		gr.keys[1] = g.keyOf(keyName{false, key.cap}, &g.limits)
+	}
+	for _, k := range gr.keys {
+		if k != nil {
+			k.refs++
+		}
+	}
+	g.groups[key] = gr
+	return gr
+}
+
+// fix puts a group where it belongs, whose tasks changed.
+func (g *limiter) fix(gr *group) {
+	switch {
+	case gr.len() == 0:
+		g.takeOut(gr)
+		g.forget(gr)
+	case gr.parked != nil:
+		gr.parked.parked.fix(gr)
+	case gr.open:
+		g.picker.headChanged(gr)
+	case gr.shut() != nil:
+		g.park(gr, gr.shut())
+	default:
+		g.openGroup(gr)
+	}
+}
+
+// takeOut has a group be in no place.
+func (g *limiter) takeOut(gr *group) {
+	g.count(gr, -gr.len())
+	switch {
+	case gr.parked != nil:
+		gr.parked.parked.remove(gr)
+		gr.parked = nil
+	case gr.open:
+		gr.open = false
+		if gr.place > 0 {
+			g.picker.remove(gr)
+		}
+		for _, k := range gr.keys {
+			if k != nil {
+				k.open--
+				g.soil(k)
+			}
+		}
+	}
+	g.count(gr, gr.len())
+}
+
+func (g *limiter) openGroup(gr *group) {
+	g.takeOut(gr)
+	gr.open = true
+	g.picker.add(gr)
+	for _, k := range gr.keys {
+		if k != nil {
+			k.open++
+		}
+	}
+	g.count(gr, gr.len())
+}
+
+// park has a group wait at a key.
+func (g *limiter) park(gr *group, k *limitKey) {
+	g.takeOut(gr)
+	gr.parked = k
+	k.parked.add(gr)
+	g.count(gr, gr.len())
+}
+
+// settle opens groups of keys that may have more of them open.
+func (g *limiter) settle() {
+	for len(g.dirty) > 0 {
+		last := len(g.dirty) - 1
+		k := g.dirty[last]
+		g.dirty = g.dirty[:last]
+		k.dirty = false
+		for k.open < k.wanted() && len(k.parked) > 0 {
+			gr := k.parked[0]
+			if other := gr.shut(); other != nil { // it waits for that instead
+				g.park(gr, other)
+				continue
+			}
+			g.openGroup(gr)
+		}
+		g.forgetKey(k)
+	}
+}
+
+// forget forgets a group that is empty for good.
+func (g *limiter) forget(gr *group) {
+	if gr.len() > 0 || gr.asked > 0 || g.groups[gr.groupKey] != gr {
+		return
+	}
+	delete(g.groups, gr.groupKey)
+	if gr.lane.refs--; gr.lane.refs == 0 {
+		delete(g.lanes, gr.groupKey.lane)
+	}
+	for _, k := range gr.keys {
+		if k != nil {
+			k.refs--
+			g.soil(k)
+		}
+	}
+}
+
+// forgetKey forgets a key that no group has. That of a rate is known until its next token comes.
+func (g *limiter) forgetKey(k *limitKey) {
+	if k.refs > 0 || slices.Contains(g.gates, k) || g.by[k.keyName] != k {
+		return
+	}
+	if k.inLine {
+		g.leaveLine(k)
+	}
+	if k.rate && k.closed {
+		return
+	}
+	k.again = time.Time{} // its wakes are void
+	delete(g.by, k.keyName)
 }
 
 // drop forgets the tasks of a shard.
-func (g *limiter) drop(shard int, now time.Time) {
-	queues := make(map[*waitQueue]bool)
-	for _, t := range g.all() {
-		if t.Shard != shard {
+func (g *limiter) drop(shard int) {
+	for _, gr := range ordered.All(g.groups, groupKey.compare) {
+		g.count(gr, -gr.len())
+		had := gr.len()
+		gr.tasks = slices.DeleteFunc(gr.tasks[gr.head:], func(t readyTask) bool { return t.Shard == shard })
+		gr.head = 0
+		g.count(gr, gr.len())
+		if gr.len() < had {
+			g.fix(gr)
+		}
+	}
+	for id, place := range g.known {
+		if id.shard != shard {
 			continue
 		}
-		if t.stage == waiting && !queues[t.queue] {
-			queues[t.queue] = true
-			t.queue.drop(shard)
+		if delete(g.known, id); place.asked {
+			place.group.asked--
+			g.forget(place.group)
 		}
-		g.forget(t)
 	}
-	g.service(now)
+	if g.call != nil {
+		if g.call.dropped == nil {
+			g.call.dropped = make(map[int]bool)
+		}
+		g.call.dropped[shard] = true
+	}
+	g.settle()
 }
 
-func (g *limiter) forget(t *Ticket) {
-	switch t.stage {
-	case waiting:
-		g.wakeSoon(t.queue)
-	case acquiring:
-		t.dropped = true // its permits are freed when they come
-	case outside:
-		g.back(t)
+// gone forgets a task that was picked, and goes.
+func (g *limiter) gone(t *readyTask) {
+	id := taskID{t.Shard, t.ID}
+	if place, found := g.known[id]; found && place.asked {
+		delete(g.known, id)
+		place.group.asked--
+		g.forget(place.group)
 	}
-	g.unclaim(t, slices.Clone(t.claims))
-	delete(g.tickets, ticketID{t.Shard, t.ID})
+}
+
+// count counts n tasks of a group where it is.
+func (g *limiter) count(gr *group, n int) {
+	switch {
+	case gr.parked == nil && gr.open:
+		g.counts.open += n
+	case gr.parked == nil:
+	case gr.parked.rate:
+		g.counts.noToken += n
+	default:
+		g.counts.noPermit += n
+	}
+}
+
+// offer is how many tasks could go now, as far as is known.
+func (g *limiter) offer() int {
+	if g.shut() != nil || !g.retry.IsZero() {
+		return 0
+	}
+	return g.through(g.counts.open)
+}
+
+// gauges are how many tasks are ready, and wait for tokens and permits.
+func (g *limiter) gauges() (ready, tokens, permits int) {
+	ready, tokens, permits = g.counts.open, g.counts.noToken, g.counts.noPermit
+	switch k := g.shut(); {
+	case k == nil:
+		return ready, tokens, permits
+	case k.rate:
+		return 0, tokens + ready, permits
+	default:
+		return 0, tokens, permits + ready
+	}
 }
 
 // under reports whether limits apply to a task.
@@ -107,218 +372,10 @@ func (g *limiter) under(e *store.Entry) bool {
 		rate != "" && g.limits.KeyRate.Limited() || concurrency != "" && g.limits.KeyConcurrency > 0
 }
 
-// admit records what the dispatcher assigned: each task passes, waits, or has permits
-// asked for.
-func (g *limiter) admit(now time.Time, a assignment) {
-	for i := range a.Tasks {
-		e := a.Tasks[i]
-		if !g.under(&e) {
-			g.release(ticketID{a.Shard, e.ID})
-			g.passed = append(g.passed, admittedTask{Sub: a.Sub, Task: readyTask{Shard: a.Shard, Entry: e}})
-			continue
-		}
-		t := g.ticket(a.Shard, e)
-		if t.stage != outside { // known twice: one of them is enough
-			g.refund(a.Sub, t)
-			continue
-		}
-		if t.cleared != nil {
-			r := g.rates[t.cleared.key]
-			r.came(t.tokens[r.which].good(now), a.OnDemand)
-		}
-		g.back(t)
-		g.try(now, t, a.Sub)
+// keysOf are the keys by which limits apply to a task.
+func keysOf(e *store.Entry) (rate, concurrency string) {
+	if e.Traits == nil {
+		return "", ""
 	}
-	g.service(now)
-}
-
-// try lets a task pass, or has it wait for what it lacks.
-func (g *limiter) try(now time.Time, t *Ticket, sub int64) {
-	cleared := t.cleared
-	t.cleared = nil
-	if t.doomed {
-		g.pass(t, sub, nil)
-		return
-	}
-	caps := g.capsOf(t)
-	if c := t.lacks(caps); c != nil {
-		g.untry(t, caps[slices.Index(caps, c):])
-		g.refund(sub, t)
-		g.join(&c.waitQueue, t)
-		return
-	}
-	if r := g.lacking(now, t, cleared); r != nil {
-		g.refund(sub, t)
-		g.waitFor(r, t)
-		return
-	}
-	t.since = now
-	if len(caps) == 0 {
-		g.pass(t, sub, nil)
-		return
-	}
-	g.untry(t, caps)
-	for _, c := range caps {
-		c.free--
-		c.asking++
-	}
-	t.stage, t.sub = acquiring, sub
-	g.ask = append(g.ask, t)
-}
-
-// pass lets a task go.
-func (g *limiter) pass(t *Ticket, sub int64, p *Permit) {
-	passed := admittedTask{Sub: sub, Task: t.readyTask, since: t.since, Permit: p, doomed: t.doomed}
-	if !t.doomed {
-		for _, r := range g.ratesOf(t) {
-			if before := t.tokens[r.which].before; passed.before.IsZero() || before.Before(passed.before) {
-				passed.before = before
-			}
-		}
-	}
-	g.passed = append(g.passed, passed)
-	delete(g.tickets, ticketID{t.Shard, t.ID})
-}
-
-// clockSet has every queue looked at: moments that were computed before the clock was set
-// may be far from now.
-func (g *limiter) clockSet(now time.Time) {
-	for _, r := range ordered.All(g.rates, strings.Compare) {
-		r.clockSet(now)
-		g.wakeSoon(&r.waitQueue)
-	}
-	for _, c := range ordered.All(g.caps, strings.Compare) {
-		c.retry = time.Time{}
-		g.wakeSoon(&c.waitQueue)
-	}
-	g.service(now)
-}
-
-// wakeAt is when to tick next, zero when nothing waits for a moment.
-func (g *limiter) wakeAt() time.Time { return g.alarms.next() }
-
-// service looks at the queues whose moment has come.
-func (g *limiter) service(now time.Time) {
-	for l := g.alarms.due(now); l != nil; l = g.alarms.due(now) {
-		if r := g.rates[l.key]; r != nil && (&r.waitQueue == l || &r.urgent == l) {
-			g.serveRate(now, r)
-		}
-		if c := g.caps[l.key]; c != nil && &c.waitQueue == l {
-			g.serveCap(now, c)
-		}
-	}
-}
-
-// reserved records what reservations came to; those of queues that are no more are
-// lost.
-func (g *limiter) reserved(now time.Time, asked []Reservation, got []store.Tokens, failed bool) {
-	for i := range asked {
-		r := asked[i].rate
-		if r.window() {
-			g.coming -= asked[i].Asked.N
-		}
-		if g.rates[r.key] != r {
-			continue
-		}
-		if failed {
-			r.asking, r.askAt = 0, now.Add(reserveRetry)
-		} else {
-			over := r.asking - got[i].N
-			r.reserved(got[i])
-			if g.limits.DeadLetter {
-				g.doom(now, r, over)
-			}
-		}
-		g.wakeSoon(&r.waitQueue)
-	}
-	g.service(now)
-}
-
-// Acquired is what asking for the permits of a task came to.
-type Acquired struct {
-	Ticket *Ticket
-	Permit *Permit // nil: refused
-	Lacks  string  // the key of the cap that refused it
-	Failed bool    // the store did
-	Room   int     // permits that the topic or key has left besides
-}
-
-// Acquired records what became of permits, and returns those that are of no use.
-func (g *limiter) acquired(now time.Time, all []Acquired) (unused []*Permit) {
-	for i := range all {
-		a := &all[i]
-		for _, c := range g.capsOf(a.Ticket) {
-			c.answered(a)
-			g.wakeSoon(&c.waitQueue)
-		}
-		a.Ticket.stage = outside
-		if a.Permit != nil && a.Ticket.dropped {
-			unused = append(unused, a.Permit)
-		}
-		switch {
-		case a.Ticket.dropped:
-			g.refund(a.Ticket.sub, a.Ticket)
-		case a.Permit != nil:
-			g.pass(a.Ticket, a.Ticket.sub, a.Permit)
-		default:
-			g.refused(a)
-		}
-	}
-	g.service(now)
-	return unused
-}
-
-// freed records that a permit of a key may be free. In turn, it was this node's turn to
-// be told: it resigns when nothing here waits any more.
-func (g *limiter) freed(now time.Time, key string, inTurn bool) {
-	c := g.caps[key]
-	if c == nil || c.len() == 0 && c.out+c.asking == 0 {
-		if inTurn {
-			g.resignFrom(key)
-		}
-		return
-	}
-	c.gain()
-	g.wakeSoon(&c.waitQueue)
-	g.service(now)
-}
-
-// Admission is what the limiter admitted a hold with.
-type Admission struct {
-	Since  store.Millis // it had all its tokens
-	before store.Millis // of the hold, see store.Hold
-	until  store.Millis
-	Permit *Permit // nil: under no cap
-	Doomed bool    // to be dead-lettered
-}
-
-// admission says how a task may be held. A hold that reaches the store so late that it
-// would outlast its permit is refused there.
-func (p *admittedTask) admission(visibility time.Duration) *Admission {
-	if p.before.IsZero() && p.Permit == nil && !p.doomed {
-		return nil
-	}
-	l := &Admission{Since: store.Millis(p.since.UnixMilli()), Permit: p.Permit, Doomed: p.doomed}
-	if !p.before.IsZero() {
-		l.before = store.Millis(p.before.UnixMilli())
-	}
-	if p.Permit != nil {
-		l.until = p.Permit.Until.Add(-store.PermitSkew)
-		late := l.until - store.Millis(visibility.Milliseconds())
-		if l.before == 0 || late < l.before {
-			l.before = late
-		}
-	}
-	return l
-}
-
-// Apply has a hold keep to what it was let through with; nil is nothing.
-func (l *Admission) Apply(h *store.Hold) {
-	if l == nil {
-		return
-	}
-	h.Before, h.Until = l.before, l.until
-	if l.Permit != nil {
-		h.Token = l.Permit.Holder
-	}
+	return e.Traits.RateKey, e.Traits.ConcurrencyKey
 }

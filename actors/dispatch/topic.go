@@ -10,9 +10,9 @@ import (
 // clock, no goroutine and no I/O: the topic actor tells it what happened, and carries
 // out its Effects.
 //
-// A task that a subscription has credit for is assigned to it. The limiter admits it,
-// or has it wait for what it lacks and gives the credit back, which may be for another
-// task. That goes on until nothing moves, so every method leaves the topic settled.
+// A task that a subscription has credit for is assigned to it. One that is under limits takes
+// what it needs of them first, in one call. That goes on until nothing moves, so every method
+// leaves the topic settled.
 type Topic struct{ assigner }
 
 // NewTopic returns a topic without shards and subscriptions.
@@ -40,16 +40,10 @@ func (t *Topic) Unsubscribe(id int64) { t.core.unsubscribe(id) }
 // Configure sets the ageing and the limits of the topic.
 func (t *Topic) Configure(now time.Time, ageing int, limits store.TopicLimits) {
 	t.core.age(ageing)
-	if t.limiter == nil {
-		if limits == (store.TopicLimits{}) {
-			return
-		}
-		t.limiter = newLimiter(t.core.topic)
-		t.core.count()
+	if t.limiter != nil || limits != (store.TopicLimits{}) {
+		t.limit(ageing, limits)
+		t.hold(now, t.bound(limits))
 	}
-	t.limiter.every = ageing
-	t.limiter.configure(limits)
-	t.hold(now, append(t.admitted(), t.bound(limits)...))
 }
 
 // Ready adds tasks of a shard that are due, or may be held ahead.
@@ -95,11 +89,13 @@ func (t *Topic) Pause(now time.Time, paused bool) { t.hold(now, t.core.pause(pau
 
 // Drop forgets the ready tasks of a shard.
 func (t *Topic) Drop(now time.Time, shard int) {
-	t.core.Drop(shard)
-	if t.limiter != nil {
-		t.limiter.drop(shard, now)
-		t.hold(now, t.admitted())
+	if t.limiter == nil {
+		t.core.Drop(shard)
+		return
 	}
+	t.turnBackComing(func(a *admitted) bool { return a.Shard == shard }, false)
+	t.limiter.drop(shard)
+	t.hold(now, nil)
 }
 
 // ShardEnded forgets the assignments of a shard that ended: nobody reports them.
@@ -140,9 +136,11 @@ type Gauges struct {
 
 // Gauges returns them.
 func (t *Topic) Gauges() Gauges {
-	g := Gauges{Ready: t.core.Waiting(), InFlight: t.core.inFlight(), Credit: t.core.credit()}
+	g := Gauges{InFlight: t.core.inFlight(), Credit: t.core.credit()}
 	if t.limiter != nil {
-		g.WaitForToken, g.WaitForPermit = t.limiter.waits.tokens, t.limiter.waits.permits
+		g.Ready, g.WaitForToken, g.WaitForPermit = t.limiter.gauges()
+	} else {
+		g.Ready = t.core.Waiting()
 	}
 	return g
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +15,11 @@ import (
 // topicScene is a topic, and what it asked the store for and was not answered.
 type topicScene struct {
 	*Topic
-	asked     []Reservation
-	acquiring []*Ticket
+	call *TakeCall
 }
 
-// TestTopic runs the scenarios of testdata/topic. Tasks are written as for TestLimiter;
-// moments are in milliseconds. Each step ends with a check of what always holds.
+// TestTopic runs the scenarios of testdata/topic. Tasks are written id, id/rate-key or
+// id//concurrency-key, and are due in that order; moments are in milliseconds. Each step ends with a check of what always holds.
 func TestTopic(t *testing.T) {
 	datadriven.Walk(t, "testdata/topic", func(t *testing.T, path string) {
 		s := &topicScene{Topic: NewTopic("t")}
@@ -36,15 +36,15 @@ func TestTopic(t *testing.T) {
 
 // topicArgs are the arguments of a step.
 type topicArgs struct {
-	at, n, shard, first, late, took, room int
-	sub                                   int64
-	nodes                                 int
-	key, node, lacks                      string
+	at, n, shard, first, late, took, until int
+	sub                                    int64
+	nodes                                  int
+	key, node, lacks                       string
 }
 
 func (a *topicArgs) scan(t *testing.T, d *datadriven.TestData) {
 	for name, to := range map[string]any{
-		"at": &a.at, "n": &a.n, "shard": &a.shard, "first": &a.first, "late": &a.late, "took": &a.took, "room": &a.room,
+		"at": &a.at, "n": &a.n, "shard": &a.shard, "first": &a.first, "late": &a.late, "took": &a.took, "until": &a.until,
 		"sub": &a.sub, "key": &a.key, "node": &a.node, "lacks": &a.lacks, "nodes": &a.nodes,
 	} {
 		d.MaybeScanArgs(t, name, to)
@@ -88,6 +88,8 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 		s.Pause(now, d.Cmd == "pause")
 	case "ramp": // for so long from 0 on, on one node or several
 		s.Pace(now, &store.Topic{Resumed: 1, Ramp: time.Duration(a.n) * time.Millisecond}, max(1, a.nodes))
+	case "clock-set":
+		s.ClockSet(now)
 	case "tick":
 		s.Tick(now, s.armed)
 	default:
@@ -99,26 +101,35 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 func (s *topicScene) answer(t *testing.T, d *datadriven.TestData, a *topicArgs) {
 	now := at(a.at)
 	switch d.Cmd {
-	case "tokens": // n for the first reservation, none for the others, or there are some at first
-		asked, got := s.asked, make([]store.Tokens, len(s.asked))
-		for i := range got {
-			got[i] = store.Tokens{Now: now, First: at(a.first)}
-		}
-		got[0].N = a.n
-		s.asked = nil
-		s.Tokens(now, asked, got, d.HasArg("failed"))
-	case "permits": // the first n tasks that were asked for get one
-		all := make([]Acquired, len(s.acquiring))
-		for i, ticket := range s.acquiring {
-			all[i] = Acquired{Ticket: ticket, Room: a.room, Lacks: a.lacks}
-			if i < a.n {
-				all[i].Permit = &Permit{Until: store.Millis(now.UnixMilli()) + 100_000}
+	case "taken": // the first n wants have what they need, at once or later; the others lack something
+		call := s.call
+		s.call = nil
+		reply := &store.TakeReply{Now: now}
+		call.Until = store.Millis(a.at) + 100_000
+		for i := range call.Wants {
+			got := store.Taking{Status: store.Granted, At: at(max(a.at, a.first)), Before: at(max(a.at, a.first) + 500)}
+			if i >= a.n {
+				got = store.Taking{Status: store.NoToken, Again: at(a.until)}
+				got.Lacks = store.Limit{Key: store.LimitKey{Topic: "t", Key: a.key}, Rate: a.lacks == "token"}
+				if a.lacks == "permit" {
+					got.Status, got.Lacks.Key = store.NoPermit, store.CapKey("t", a.key)
+				}
 			}
+			reply.Wants, call.Holders = append(reply.Wants, got), append(call.Holders, store.Token{0: byte(i + 1)})
 		}
-		s.acquiring = nil
-		s.Permits(now, all)
-	case "free":
-		s.Freed(now, []string{a.key}, nil)
+		if d.HasArg("failed") {
+			s.Taken(now, &Taken{Unknown: d.HasArg("unknown")})
+		} else {
+			s.Taken(now, &Taken{Reply: reply})
+		}
+	case "told": // something is there of a cap, or of a rate
+		if a.lacks == "token" {
+			s.Freed(now, nil, []string{a.key})
+		} else {
+			s.Freed(now, []string{a.key}, nil)
+		}
+	case "ended": // n holds under the cap of the topic
+		s.Ended(now, slices.Repeat([]*Permit{{Keys: []store.LimitKey{store.CapKey("t", a.key)}}}, a.n), nil)
 	default:
 		t.Fatalf("unknown command %q", d.Cmd)
 	}
@@ -159,19 +170,21 @@ func (s *topicScene) describe() string {
 			b.WriteString("\n")
 		}
 	}
-	if len(fx.Free) > 0 {
-		fmt.Fprintf(&b, "frees %d permits\n", len(fx.Free))
-	}
-	for _, r := range fx.Reserve {
-		fmt.Fprintf(&b, "asks for %d tokens of %q\n", r.Asked.N, r.Asked.Key.Key)
-	}
-	s.asked = append(s.asked, fx.Reserve...)
-	for _, ticket := range fx.Acquire {
-		fmt.Fprintf(&b, "asks for permits of %s for w%d\n", ticket.ID, ticket.Sub())
-	}
-	s.acquiring = append(s.acquiring, fx.Acquire...)
-	for _, key := range fx.Resign {
-		fmt.Fprintf(&b, "resigns %q\n", key.Key)
+	for _, call := range fx.Take {
+		s.call = call
+		if call.Room > 0 {
+			fmt.Fprintf(&b, "asks for what %d of these need:", call.Room)
+			for i := range call.tasks {
+				fmt.Fprintf(&b, " %s", call.tasks[i].ID)
+			}
+			b.WriteString("\n")
+		}
+		if n, m := len(call.Free), len(call.Back); n+m > 0 {
+			fmt.Fprintf(&b, "gives back %d permits, %d tokens\n", n, m)
+		}
+		for _, l := range call.Leave {
+			fmt.Fprintf(&b, "leaves the line for %q\n", l.Key.Key)
+		}
 	}
 	for _, a := range fx.Ask {
 		fmt.Fprintf(&b, "%s is asked for %d -> w%d\n", a.Node, a.N, a.Sub)
@@ -188,4 +201,20 @@ func (s *topicScene) describe() string {
 		fmt.Fprintf(&b, " w%d(credit=%d in-flight=%d)", a.ID, a.Credit, a.InFlight)
 	}
 	return b.String() + "\n"
+}
+
+// at is a moment of a scenario, in milliseconds.
+func at(ms int) time.Time { return time.UnixMilli(int64(ms)).UTC() }
+
+func gateTasks(input string) (tasks []store.Entry) {
+	for i, field := range strings.Fields(input) {
+		id, keys, keyed := strings.Cut(field, "/")
+		e := store.Entry{ID: id, Due: store.Millis(i)}
+		if keyed {
+			rate, concurrency, _ := strings.Cut(keys, "/")
+			e.Traits = &store.Traits{RateKey: rate, ConcurrencyKey: concurrency}
+		}
+		tasks = append(tasks, e)
+	}
+	return tasks
 }

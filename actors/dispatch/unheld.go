@@ -1,10 +1,5 @@
 package dispatch
 
-import (
-	"math"
-	"slices"
-)
-
 // unheld counts assigned tasks that are not known to be held yet, by shard.
 type unheld struct {
 	n       int // of all shards
@@ -19,6 +14,15 @@ func (u *unheld) add(assigned []assignment) {
 		u.n += len(a.Tasks)
 		u.byShard[a.Shard] += len(a.Tasks)
 	}
+}
+
+// addOne is add of one task of a shard.
+func (u *unheld) addOne(shard int) {
+	if u.byShard == nil {
+		u.byShard = make(map[int]int)
+	}
+	u.n++
+	u.byShard[shard]++
 }
 
 // end counts n tasks of a shard out. A shard that started anew may report tasks that
@@ -66,39 +70,19 @@ func (c *dispatcher) bound(most int) []assignment {
 	return c.match()
 }
 
-// vacancy is where tasks could go that became ready now.
-type vacancy struct {
-	most   int  // that may be assigned and not held; 0: any number
-	room   int  // at workers of this node
-	remote bool // there are workers of other nodes, who come for what is ready
-}
-
-func (c *dispatcher) vacancy() vacancy {
-	v := vacancy{most: c.most}
-	if !c.paused {
-		v.room = c.allowed(c.room())
-		v.remote = slices.ContainsFunc(c.subs, func(s *subState) bool { return s.OnDemand })
-	}
-	if c.most > 0 {
-		v.room = max(0, min(v.room, c.most-c.unheld.n))
-	}
-	return v
-}
-
-// bound is how many tasks may be assigned at most.
-func (v *vacancy) bound() int {
-	if v.most == 0 {
-		return math.MaxInt
-	}
-	return v.most
-}
-
-// elsewhere is how many more tasks of a window may be let out for workers of other nodes.
-func (v *vacancy) elsewhere(r *rateLimit) int {
-	if !v.remote {
+// vacancy is how many tasks that became ready now could go.
+func (c *dispatcher) vacancy() int {
+	if c.paused {
 		return 0
 	}
-	return max(0, r.reach-r.out)
+	n := c.free()
+	if c.paced {
+		n = min(n, c.pace-c.reserved)
+	}
+	if c.most > 0 {
+		n = min(n, c.most-c.unheld.n-c.reserved)
+	}
+	return max(0, n)
 }
 
 // widen raises the bound while at least half of it is used.

@@ -91,6 +91,7 @@ type snapshot struct {
 	View
 	others []Member
 	byName map[string]Member
+	queues bool // all members read outbox queues
 }
 
 // Update goes by the current view from now on.
@@ -98,15 +99,22 @@ func (f *Membership) Update() {
 	if f.source == nil {
 		return
 	}
-	v := &snapshot{View: f.source.View(), byName: make(map[string]Member)}
+	v := &snapshot{View: f.source.View(), byName: make(map[string]Member), queues: true}
 	for _, m := range v.Members() {
-		v.byName[m.Name] = m
+		v.byName[m.Name], v.queues = m, v.queues && !m.NoQueues
 		if m.Name != f.self {
 			v.others = append(v.others, m)
 		}
 	}
 	f.view.Store(v)
 	f.peers.Keep(v.others)
+}
+
+// ReadQueues reports whether all members read outbox queues. A shard that has something in one is claimed by no
+// other node.
+func (f *Membership) ReadQueues() bool {
+	v := f.view.Load()
+	return v == nil || v.queues
 }
 
 // Others are the members but for this node.

@@ -24,13 +24,14 @@ const (
 
 // Member is one node of the fleet.
 type Member struct {
-	Name    string
-	Addr    string // of its gRPC port
-	Zone    string
-	Version string
-	State   MemberState
-	Old     bool        // its program tells no schedule and no workflow of the ends of tasks
-	Rules   zones.Rules // of its time zones; 0 while they are not known, and of a program of before
+	Name     string
+	Addr     string // of its gRPC port
+	Zone     string
+	Version  string
+	State    MemberState
+	Old      bool        // its program tells no schedule and no workflow of the ends of tasks
+	NoQueues bool        // its program reads no outbox queues
+	Rules    zones.Rules // of its time zones; 0 while they are not known, and of a program of before
 
 	// Hosts are the addresses that its calls come from, as far as gossip knows them.
 	Hosts []netip.Addr
@@ -146,10 +147,11 @@ type Notice struct {
 	Cancels  []CancelNotice
 }
 
-// FreedNotice says that permits of caps that the receiver waits for may be free.
+// FreedNotice says that permits of caps and tokens of rates that the receiver waits for may be free.
 type FreedNotice struct {
-	Topic string
-	Keys  []string // one for each permit; empty: the topic's own cap, store.NamespaceCap: that of its namespace
+	Topic    string
+	Keys     []string // of caps; empty: the topic's own, store.NamespaceCap: that of its namespace
+	RateKeys []string // of rates; empty: the topic's own
 }
 
 // PendingNotice says that one store call made tasks pending.

@@ -346,8 +346,8 @@ func (o observedStore) observeBox(s store.Shard, stamp store.Stamp) {
 	}
 }
 
-func (o observedStore) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	stamp, results, err := o.Store.Remove(ctx, s, ids)
+func (o observedStore) Remove(ctx context.Context, s store.Shard, removals []store.Removal) (store.Stamp, []store.RemoveResult, error) {
+	stamp, results, err := o.Store.Remove(ctx, s, removals)
 	o.observeBox(s, stamp)
 	return stamp, results, err
 }

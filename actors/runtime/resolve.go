@@ -33,7 +33,7 @@ func (rt *Runtime) Resolve(ctx context.Context, call func() error) (repeated boo
 		}
 		return struct{}{}, nil
 	}, backoff.WithMaxElapsedTime(ResolveFor), backoff.WithBackOff(newResolvePause(rt.Random)))
-	if unknown && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrSealed)) { // it was not sealed for the first try
+	if unknown && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrSealed) || errors.Is(err, store.ErrFull)) { // it was neither sealed nor full for the first try
 		err = errors.Join(store.ErrUnknown, err)
 	}
 	return unknown, err

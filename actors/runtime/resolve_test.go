@@ -10,9 +10,9 @@ import (
 )
 
 // TestUnknownOutcomeStaysUnknown has the answer to a call lost, and then an error that says
-// nothing of what the call did: a shard may be sealed after it took a task.
+// nothing of what the call did: a shard may be sealed, or full, after it took a task.
 func TestUnknownOutcomeStaysUnknown(t *testing.T) {
-	for _, later := range []error{store.ErrUnavailable, store.ErrSealed} {
+	for _, later := range []error{store.ErrUnavailable, store.ErrSealed, store.ErrFull} {
 		synctest.Test(t, func(t *testing.T) {
 			rt := &Runtime{Random: func() float64 { return 0.5 }}
 			tries := 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/entity/relay"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/loglevel"
@@ -65,6 +66,9 @@ type Life struct {
 
 // TopicCalls are how a shard reaches those of other topics.
 type TopicCalls struct {
+	// Gate says how much work each topic takes that shards of the node send.
+	Gate *relay.Gate
+
 	// Of returns what a topic is. With create it is made where enqueues do that.
 	Of func(ctx context.Context, topic string, create bool) (*store.Topic, *problem.Error)
 
@@ -79,8 +83,12 @@ type TopicCalls struct {
 	// to end. It is a hint.
 	TellCommitted func(*fleet.Committed)
 
-	// TellFreed tells a topic that permits of caps that it waits for may be free. It is a hint.
-	TellFreed func(topic string, keys []string)
+	// OpenQueues tells the shards of outbox queues that their topics take some of what is in them. It is a hint:
+	// the gate opens them again.
+	OpenQueues func([]store.Queue)
+
+	// TellFreed tells a topic that something may be there of limits that it waits for. It is a hint.
+	TellFreed func(fleet.FreedNotice)
 }
 
 // Use records that a topic is in use now, which was active before.

@@ -23,8 +23,11 @@ func (p backfills) start(e StartBackfill) {
 	if known || len(p.s.Backfills) >= MaxBackfills {
 		return
 	}
+	if p.over() {
+		return
+	}
 	if e.Overlap != Allow {
-		p.takeBack()
+		p.takeBack(ahead)
 	}
 	p.s.Requests = lastOf(append(p.s.Requests, e.ID), requests)
 	p.s.Backfills = append(p.s.Backfills, Backfill{
@@ -54,7 +57,7 @@ func (p backfills) fill(b *Backfill) (over bool) {
 		switch {
 		case !ok || at > b.To:
 			return true
-		case len(p.s.Open) > 0 && b.Overlap != Allow, len(p.s.Waiting) > 0 && b.Overlap != Allow, len(p.s.Open) >= MaxOpen:
+		case b.Overlap != Allow && (p.isBusy() || p.waitsFirst()), len(p.s.Open) >= MaxOpen:
 			return false // until a run ends
 		case p.Refused:
 			p.wake(p.Now.Add(retryRefused))
@@ -73,3 +76,7 @@ func (p backfills) fill(b *Backfill) (over bool) {
 		b.Made++
 	}
 }
+
+// waitsFirst reports whether an occurrence waits that comes before a range. In a pause none does: its run is
+// made once that is over.
+func (p backfills) waitsFirst() bool { return len(p.s.Waiting) > 0 && p.s.Phase == Active }

@@ -32,8 +32,13 @@ type Calendars map[string]*timetable.Calendar
 // Excluded says what the calendars of a schedule leave out; nil: nothing. One that is not
 // known leaves nothing out.
 func (c Calendars) Excluded(s *Schedule, zone *time.Location) func(time.Time) bool {
+	return c.ExcludedOf(s.Calendars, zone)
+}
+
+// ExcludedOf is Excluded for some calendars by name.
+func (c Calendars) ExcludedOf(names []string, zone *time.Location) func(time.Time) bool {
 	var of []*timetable.Calendar
-	for _, name := range s.Calendars {
+	for _, name := range names {
 		if calendar := c[name]; calendar != nil {
 			of = append(of, calendar)
 		}

@@ -134,6 +134,12 @@ func encodeRuns(runs []Run) *cell.Runs {
 		if c.Flows != nil {
 			c.Flows = append(c.Flows, r.Flow)
 		}
+		if r.Replaced && c.Replaced == nil {
+			c.Replaced = make([]bool, i)
+		}
+		if c.Replaced != nil {
+			c.Replaced = append(c.Replaced, r.Replaced)
+		}
 	}
 	return c
 }
@@ -155,6 +161,10 @@ func (d *decoder) runs(c *cell.Runs) (runs []Run) {
 		if len(c.Flows) > 0 {
 			d.check(i < len(c.Flows), "runs that are workflows")
 			r.Flow = i < len(c.Flows) && c.Flows[i]
+		}
+		if len(c.Replaced) > 0 {
+			d.check(i < len(c.Replaced), "runs that were replaced")
+			r.Replaced = i < len(c.Replaced) && c.Replaced[i]
 		}
 		runs = append(runs, r)
 	}

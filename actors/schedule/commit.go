@@ -154,6 +154,8 @@ func Told(p *store.Parcel) Event {
 		ended.Outcome = Done
 	case e.Kind == store.ChangeDead && e.Reason != store.ReasonCancelled:
 		ended.Outcome = Failed
+	case e.Kind == store.ChangeDead:
+		ended.Dead = true
 	}
 	return ended
 }

@@ -87,7 +87,7 @@ func TestTold(t *testing.T) {
 		{store.Ended{Kind: store.ChangeDone, Started: 3}, Ended{Outcome: Done, At: 5, Started: 3}},
 		{store.Ended{Kind: store.ChangeDead, Reason: store.ReasonMaxRetries}, Ended{Outcome: Failed, At: 5}},
 		{store.Ended{Kind: store.ChangeDead, Reason: store.ReasonExpired}, Ended{Outcome: Failed, At: 5}},
-		{store.Ended{Kind: store.ChangeDead, Reason: store.ReasonCancelled}, Ended{Outcome: Removed, At: 5}},
+		{store.Ended{Kind: store.ChangeDead, Reason: store.ReasonCancelled}, Ended{Outcome: Removed, Dead: true, At: 5}},
 		{store.Ended{Kind: store.ChangeDeleted}, Ended{Outcome: Removed, At: 5}},
 		{store.Ended{Kind: store.ChangeRequeued}, Requeued{}},
 	} {

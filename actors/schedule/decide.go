@@ -21,7 +21,9 @@ func (p *step) decide() {
 	case Active:
 		p.decideAll()
 	case Finished:
-		p.rest()
+		if len(p.s.Backfills) == 0 {
+			p.rest()
+		}
 	}
 	p.watch()
 }
@@ -56,29 +58,45 @@ func (p *step) watch() {
 	}
 }
 
-func (p *step) decideAll() {
+// decideAll reports whether there is more, for the next commit.
+func (p *step) decideAll() bool {
 	for range perStep {
 		at, ok := p.next(p.s.Decided)
-		if !ok || p.s.MaxRuns > 0 && p.s.Made >= p.s.MaxRuns {
+		if !ok || p.s.usedUp() {
 			p.end()
-			return
+			return false
 		}
 		if p.holdsBack() {
-			return
+			return false
 		}
 		if lead := p.lead(); p.waits(at, lead) > p.Now {
 			p.wake(p.waits(at, min(lead, Lead)))
-			return
+			return false
 		}
 		if p.madeEnough() || p.isRemoved(at) {
 			break
 		}
 		if !p.decideOne(at) {
 			p.wake(p.Now.Add(retryRefused))
-			return
+			return false
 		}
 	}
-	p.wake(p.Now) // there is more, for the next commit
+	p.wake(p.Now)
+	return true
+}
+
+// usedUp reports whether the timetable has made, or will have when those are made that wait, all the runs
+// that it may.
+func (s *Schedule) usedUp() bool { return s.MaxRuns > 0 && s.runsLeft() <= 0 }
+
+func (s *Schedule) runsLeft() int64 {
+	left := s.MaxRuns - s.Made
+	for _, o := range s.Waiting {
+		if o.Origin == ByTimetable {
+			left--
+		}
+	}
+	return left
 }
 
 // wake has the schedule go on at a moment, or before.
@@ -94,33 +112,44 @@ func (p *step) isRemoved(at store.Millis) bool {
 	return len(p.out.Remove) > 0 && slices.Contains(p.out.Remove, p.s.ID(Occurrence{At: at, Origin: ByTimetable}))
 }
 
-// waits is when an occurrence can be decided, with a lead.
+// waits is when an occurrence can be decided, with a lead. What is decided ahead is made: that it is
+// not is decided at its time, by what is known then.
 func (p *step) waits(at store.Millis, lead time.Duration) store.Millis {
-	if p.s.Overlap != Allow && len(p.s.Open) > 0 {
-		return at // its own time; the end of the run wakes the schedule before, if it comes
+	switch {
+	case p.s.Audience != nil || p.s.Workflow != nil: // which cannot be taken back in one commit
+		return max(at, p.due(Occurrence{At: at, Origin: ByTimetable}))
+	case p.s.Overlap != Allow && len(p.s.Open) > 0:
+		return at // the end of the run wakes the schedule before, if it comes
+	case p.excludes(at) && !slices.Contains(p.s.Early, at):
+		return at
 	}
 	return at.Add(-lead)
 }
 
+// excludes reports whether calendars leave an occurrence out.
+func (p *step) excludes(at store.Millis) bool { return p.Excluded != nil && p.Excluded(at.Time()) }
+
 // holdsBack reports whether the end of a run has to come first, whatever the time: the
 // next occurrence counts from it, or too many are open.
 func (p *step) holdsBack() bool {
-	if p.Table.FromEnd() {
-		for _, r := range p.s.Open {
-			if r.Origin == ByTimetable {
-				return true
-			}
-		}
-	}
-	return p.s.Overlap == Allow && len(p.s.Open) >= MaxOpen && !p.s.Untracked
+	return p.waitsForEnd() || p.s.Overlap == Allow && len(p.s.Open) >= MaxOpen && !p.s.Untracked
 }
+
+// waitsForEnd reports whether the next occurrence is named when a run ends.
+func (p *step) waitsForEnd() bool {
+	return p.Table.FromEnd() && slices.ContainsFunc(p.s.Open, func(r Run) bool { return r.Origin == ByTimetable })
+}
+
+// isBusy reports whether a run is open that what overlaps has to wait for. Of one that is not tracked nobody
+// tells when it ends.
+func (p *step) isBusy() bool { return len(p.s.Open) > 0 && !p.s.Untracked }
 
 // end marks a schedule without occurrences as finished, once its runs are over.
 func (p *step) end() {
 	if len(p.s.Open) > 0 || len(p.s.Waiting) > 0 || len(p.s.Backfills) > 0 {
 		if p.s.Untracked { // of which nobody tells: they are over at their times
 			for _, r := range p.s.Open {
-				p.wake(r.At)
+				p.wake(max(r.At, r.Due))
 			}
 		}
 		return
@@ -146,14 +175,14 @@ func (p *step) decideOne(at store.Millis) bool {
 	}
 	o := Occurrence{At: at, Origin: ByTimetable}
 	switch {
-	case at <= p.s.SkipUntil:
+	case p.s.Paused.has(at):
 		p.skip(o, WasPaused)
-	case p.Excluded != nil && p.Excluded(at.Time()):
+	case p.excludes(at):
 		p.skip(o, Excluded)
-	case p.Now.Sub(at) > p.s.Grace && !p.catchesUp(at):
+	case p.isLate(at) && !(missed{p}).catchesUp(at):
 		p.skip(o, Missed)
 	case p.Refused && (len(p.s.Open) == 0 || p.s.Overlap == Allow):
-		if p.Now.Sub(at) <= p.s.Grace {
+		if !p.isLate(at) {
 			p.s.Decided = before
 			return false
 		}
@@ -164,30 +193,56 @@ func (p *step) decideOne(at store.Millis) bool {
 	return true
 }
 
+// isLate reports whether nobody decided an occurrence in time: its run would have been due before the grace.
+func (p *step) isLate(at store.Millis) bool {
+	return p.Now.Sub(p.due(Occurrence{At: at, Origin: ByTimetable})) > p.s.Grace
+}
+
+// missed is what a step does about occurrences that nobody decided in time.
+type missed struct{ *step }
+
 // catchesUp reports whether a run is made of an occurrence that was missed.
-func (p *step) catchesUp(at store.Millis) bool {
+func (p missed) catchesUp(at store.Millis) bool {
 	if p.s.Within > 0 && p.Now.Sub(at) > p.s.Within {
 		return false
 	}
 	switch p.s.CatchUp {
 	case Last:
-		next, ok := p.next(at)
-		return !ok || p.Now.Sub(next) <= p.s.Grace
+		_, later := p.missedBehind(at)
+		return !later
 	case All:
 		return !p.tooMany(at)
 	}
 	return false
 }
 
+// missedBehind is the next occurrence behind one that was missed, too, and for no other reason has no run.
+func (p missed) missedBehind(at store.Millis) (store.Millis, bool) {
+	for range maxLookedAt {
+		next, ok := p.next(at)
+		if !ok || !p.isLate(next) {
+			return 0, false
+		}
+		if !p.excludes(next) && !p.s.Paused.has(next) && !slices.Contains(p.s.Early, next) {
+			return next, true
+		}
+		at = next
+	}
+	return 0, false
+}
+
+// maxLookedAt bounds how many occurrences are passed over that are left out, in search of one that is not.
+const maxLookedAt = 1_000_000
+
 // tooMany reports whether so many occurrences behind one were missed that it is none of
 // the last.
-func (p *step) tooMany(at store.Millis) bool {
+func (p missed) tooMany(at store.Millis) bool {
 	if p.ahead == 0 || p.ahead < at {
 		p.ahead, p.between = at, 0
 	}
 	for ; p.between < MaxCaught; p.between++ {
-		next, ok := p.next(p.ahead)
-		if !ok || p.Now.Sub(next) <= p.s.Grace {
+		next, ok := p.missedBehind(p.ahead)
+		if !ok {
 			return false
 		}
 		p.ahead = next
@@ -198,7 +253,7 @@ func (p *step) tooMany(at store.Millis) bool {
 
 // take makes a run of an occurrence, or lets it wait, or skips it.
 func (p *step) take(o Occurrence, overlap Overlap) {
-	if len(p.s.Open) == 0 || overlap == Allow {
+	if !p.isBusy() || overlap == Allow {
 		p.make(o)
 		return
 	}
@@ -214,6 +269,9 @@ func (p *step) take(o Occurrence, overlap Overlap) {
 		p.s.Waiting = append(p.s.Waiting, o)
 	case CancelOther:
 		p.cancelOpen()
+		for i := range p.s.Open {
+			p.s.Open[i].Replaced = true
+		}
 		p.waitAlone(o)
 		p.letIn()
 	case BufferOne:
@@ -274,17 +332,26 @@ func (p *step) waitAlone(o Occurrence) {
 	p.s.Waiting = append(p.s.Waiting[:0], o)
 }
 
-// letIn makes the run of the first that waits, once none is open.
+// letIn makes runs of those that wait, in order, once none is open or beside those that are.
 func (p *step) letIn() {
-	if len(p.s.Waiting) > 0 && len(p.s.Open) == 0 && p.s.Phase == Active {
-		if p.Refused {
+	for len(p.s.Waiting) > 0 && p.s.Phase == Active && p.letsIn(p.s.Waiting[0]) {
+		o := p.s.Waiting[0]
+		switch {
+		case p.Refused:
 			p.wake(p.Now.Add(retryRefused))
 			return
+		case p.madeEnough(), slices.Contains(p.out.Remove, p.s.ID(o)):
+			p.wake(p.Now)
+			return
 		}
-		o := p.s.Waiting[0]
 		p.s.Waiting = p.s.Waiting[1:]
 		p.make(o)
 	}
+}
+
+// letsIn reports whether the run of one that waits can be made.
+func (p *step) letsIn(o Occurrence) bool {
+	return !p.isBusy() || p.s.Overlap == Allow && o.Origin == ByTimetable && len(p.s.Open) < MaxOpen
 }
 
 // inTime is how late a run of an audience may be decided and have the places of its recipients where
@@ -298,13 +365,13 @@ func (p *step) make(o Occurrence) {
 	}
 	r.Begun = r.Flow // it is not taken back
 	if slack := p.s.Template.Slack; slack > 0 && p.Place != nil {
-		r.Due = p.Place(r.Due, r.Due.Add(slack))
+		r.Due = p.Place(r.Due, max(r.Due, p.due(o).Add(slack)))
 	}
 	p.out.Make = append(p.out.Make, Make{ID: p.s.ID(o), Run: r})
 	if o.Origin == ByTimetable {
 		p.s.Made++
 	}
-	if !p.s.Untracked || r.At > p.Now { // what is made ahead may be taken back
+	if !p.s.Untracked || r.At > p.Now || r.Due > p.Now && len(p.s.Open) < MaxOpen { // what is not due yet may be taken back
 		p.s.Open = append(p.s.Open, r)
 	}
 }

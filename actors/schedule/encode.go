@@ -31,7 +31,8 @@ func Encode(s *Schedule) ([]byte, error) {
 		Anchor:    int64(s.Anchor),
 		Decided:   int64(s.Decided),
 		Early:     distances(s.Early),
-		SkipUntil: int64(s.SkipUntil),
+		SkipFrom:  int64(s.Paused.From),
+		SkipUntil: int64(s.Paused.Until),
 		Made:      s.Made,
 		Open:      encodeRuns(s.Open),
 		Waiting:   encodeOccurrences(s.Waiting, func(o Occurrence) Occurrence { return o }),
@@ -39,6 +40,7 @@ func Encode(s *Schedule) ([]byte, error) {
 		Totals:    column(s.Totals, Removed),
 		Skipped:   column(s.Skipped, lastReason),
 		History:   encodeHistory(s.History),
+		Dead:      encodeHistory(s.Dead),
 		Requests:  s.Requests,
 		Taken:     s.Taken,
 		Recalled:  distances(s.Recalled),
@@ -55,25 +57,25 @@ func Decode(name string, b []byte) (*Schedule, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	s := &Schedule{
-		Name:      name,
-		Life:      c.Life,
-		Created:   store.Millis(c.Created),
-		Phase:     Phase(c.Phase),
-		PausedBy:  c.PausedBy,
-		Note:      c.Note,
-		Edits:     c.Edits,
-		Anchor:    store.Millis(c.Anchor),
-		Decided:   store.Millis(c.Decided),
-		Early:     moments(c.Early),
-		SkipUntil: store.Millis(c.SkipUntil),
-		Made:      c.Made,
-		Failures:  int(c.Failures),
-		Totals:    counts[Outcome](c.Totals),
-		Skipped:   counts[Reason](c.Skipped),
-		Requests:  c.Requests,
-		Taken:     c.Taken,
-		Recalled:  moments(c.Recalled),
-		Watched:   store.Millis(c.Watched),
+		Name:     name,
+		Life:     c.Life,
+		Created:  store.Millis(c.Created),
+		Phase:    Phase(c.Phase),
+		PausedBy: c.PausedBy,
+		Note:     c.Note,
+		Edits:    c.Edits,
+		Anchor:   store.Millis(c.Anchor),
+		Decided:  store.Millis(c.Decided),
+		Early:    moments(c.Early),
+		Paused:   Span{store.Millis(c.SkipFrom), store.Millis(c.SkipUntil)},
+		Made:     c.Made,
+		Failures: int(c.Failures),
+		Totals:   counts[Outcome](c.Totals),
+		Skipped:  counts[Reason](c.Skipped),
+		Requests: c.Requests,
+		Taken:    c.Taken,
+		Recalled: moments(c.Recalled),
+		Watched:  store.Millis(c.Watched),
 	}
 	for _, b := range c.Backfills {
 		s.Backfills = append(s.Backfills, Backfill{
@@ -81,7 +83,8 @@ func Decode(name string, b []byte) (*Schedule, error) {
 		})
 	}
 	d := decoder{}
-	s.Spec, s.Open, s.Waiting, s.History = d.spec(c.Spec), d.runs(c.Open), d.occurrences(c.Waiting), d.history(c.History)
+	s.Spec, s.Open, s.Waiting = d.spec(c.Spec), d.runs(c.Open), d.occurrences(c.Waiting)
+	s.History, s.Dead = d.history(c.History), d.history(c.Dead)
 	d.check(s.Phase >= Active && s.Phase <= Finished, "phase %d", c.Phase)
 	d.check(len(c.Totals) <= int(Removed) && len(c.Skipped) <= int(lastReason), "totals")
 	if d.err != nil {
@@ -98,6 +101,10 @@ func encodeBackfills(list []Backfill) (c []*cell.Backfill) {
 	}
 	return c
 }
+
+// checkedSyntax marks expressions whose fields were checked when they were put. Those without it were stored
+// by a version of before, and keep its rules until they are changed.
+const checkedSyntax = 1
 
 // Same reports whether two authors decided the same.
 func (s *Spec) Same(other *Spec) bool {
@@ -142,7 +149,11 @@ func encodeSpec(s *Spec) (c *cell.Spec, err error) {
 		for i, t := range e.At {
 			at[i] = store.Millis(t.UnixMilli())
 		}
-		c.Entries = append(c.Entries, &cell.Entry{Cron: e.Cron, EveryMs: e.Every.Milliseconds(), FromEnd: e.FromEnd, At: distances(at)})
+		entry := &cell.Entry{Cron: e.Cron, EveryMs: e.Every.Milliseconds(), FromEnd: e.FromEnd, At: distances(at)}
+		if e.Cron != "" && !e.Legacy {
+			entry.Syntax = checkedSyntax
+		}
+		c.Entries = append(c.Entries, entry)
 	}
 	for _, l := range s.Labels {
 		c.Labels = append(c.Labels, &cell.Label{Key: l.Key, Value: l.Value})
@@ -174,7 +185,7 @@ func (d *decoder) spec(c *cell.Spec) (s Spec) {
 	d.check(min(c.JitterMs, c.GraceMs, c.WithinMs) >= 0, "negative times")
 	d.check(s.History >= 0 && s.History <= MaxHistory, "history %d", c.History)
 	for _, e := range c.Entries {
-		entry := timetable.Entry{Cron: e.Cron, Every: millis(e.EveryMs), FromEnd: e.FromEnd}
+		entry := timetable.Entry{Cron: e.Cron, Every: millis(e.EveryMs), FromEnd: e.FromEnd, Legacy: e.Cron != "" && e.Syntax < checkedSyntax}
 		for _, at := range moments(e.At) {
 			entry.At = append(entry.At, at.Time())
 		}

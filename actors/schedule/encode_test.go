@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ddq-io/ddq/actors/schedule/cell"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -51,7 +52,7 @@ func anySchedule(t *rapid.T) *Schedule {
 		return o
 	})
 	run := rapid.Custom(func(t *rapid.T) Run {
-		return Run{Occurrence: occurrence.Draw(t, "of"), Due: millis.Draw(t, "due"), Begun: rapid.Bool().Draw(t, "begun"), Walk: rapid.Bool().Draw(t, "walk"), Flow: rapid.Bool().Draw(t, "flow")}
+		return Run{Occurrence: occurrence.Draw(t, "of"), Due: millis.Draw(t, "due"), Begun: rapid.Bool().Draw(t, "begun"), Walk: rapid.Bool().Draw(t, "walk"), Flow: rapid.Bool().Draw(t, "flow"), Replaced: rapid.Bool().Draw(t, "replaced")}
 	})
 	past := rapid.Custom(func(t *rapid.T) Past {
 		h := Past{Occurrence: occurrence.Draw(t, "of")}
@@ -71,6 +72,7 @@ func anySchedule(t *rapid.T) *Schedule {
 	})
 	entry := rapid.Custom(func(t *rapid.T) timetable.Entry {
 		e := timetable.Entry{Cron: rapid.String().Draw(t, "cron"), Every: short.Draw(t, "every"), FromEnd: rapid.Bool().Draw(t, "from end")}
+		e.Legacy = e.Cron != "" && rapid.Bool().Draw(t, "legacy")
 		for _, at := range rapid.SliceOfN(millis, 0, 3).Draw(t, "at") {
 			e.At = append(e.At, at.Time())
 		}
@@ -106,10 +108,10 @@ func anySchedule(t *rapid.T) *Schedule {
 		},
 		Name: "nightly", Life: rapid.Uint64().Draw(t, "life"), Created: millis.Draw(t, "created"), Edits: rapid.Int64Range(0, 1<<40).Draw(t, "edits"),
 		Phase: Phase(rapid.IntRange(1, 3).Draw(t, "phase")), PausedBy: text.Draw(t, "by"), Note: text.Draw(t, "note"),
-		Anchor: millis.Draw(t, "anchor"), Decided: millis.Draw(t, "decided"), Early: some(t, millis), SkipUntil: millis.Draw(t, "skip until"),
+		Anchor: millis.Draw(t, "anchor"), Decided: millis.Draw(t, "decided"), Early: some(t, millis), Paused: Span{millis.Draw(t, "paused"), millis.Draw(t, "resumed")},
 		Made: rapid.Int64().Draw(t, "made"), Open: some(t, run), Waiting: some(t, occurrence), Failures: rapid.IntRange(0, 99).Draw(t, "failures"),
 		Totals: map[Outcome]int64{Failed: 3}, Skipped: map[Reason]int64{Overlapped: 1, lastReason: 4}, History: some(t, past),
-		Requests: some(t, text), Backfills: some(t, backfill), Taken: rapid.Int64().Draw(t, "taken"), Recalled: some(t, millis), Watched: millis.Draw(t, "watched"),
+		Requests: some(t, text), Backfills: some(t, backfill), Taken: rapid.Int64().Draw(t, "taken"), Recalled: some(t, millis), Watched: millis.Draw(t, "watched"), Dead: some(t, past),
 	}
 	if rapid.Bool().Draw(t, "ends") {
 		s.Timetable.End = millis.Draw(t, "end").Time()
@@ -186,4 +188,32 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%+v\nbecame\n%+v", s, again)
 		}
 	})
+}
+
+// TestExpressionsOfBeforeAreReadAsThen decodes what a version of before has stored: entries without a syntax.
+func TestExpressionsOfBeforeAreReadAsThen(t *testing.T) {
+	stored := &Schedule{Name: "nightly", Life: 1, Phase: Active, Spec: Spec{Overlap: Skip, CatchUp: Last, Timetable: timetable.Spec{
+		Entries: []timetable.Entry{{Cron: "0 10 * * ? *", Legacy: true}, {Cron: "0 10 * * *"}, {Every: time.Hour}},
+	}}}
+	b, err := Encode(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c cell.Schedule
+	if err := c.UnmarshalVT(b); err != nil {
+		t.Fatal(err)
+	}
+	if e := c.Spec.Entries; e[0].Syntax != 0 || e[1].Syntax != checkedSyntax || e[2].Syntax != 0 {
+		t.Errorf("stored as %v", e)
+	}
+	read, err := Decode("nightly", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := read.Timetable.Entries; !e[0].Legacy || e[1].Legacy || e[2].Legacy {
+		t.Errorf("read as %+v", e)
+	}
+	if _, err := read.Table(); err != nil {
+		t.Errorf("what was taken before does not load: %v", err)
+	}
 }

@@ -13,7 +13,7 @@ type Env struct {
 	Now      store.Millis         // the store's clock
 	Lead     time.Duration        // how far ahead runs are made
 	Table    *timetable.Timetable // of the spec; of an Edit, of the one before
-	Excluded func(time.Time) bool // by calendars
+	Excluded func(time.Time) bool // by calendars; of an Edit, those of the spec before
 	Known    Calendars            // of which Keep makes Excluded
 	Refused  bool                 // the topic takes no task of this schedule now
 
@@ -28,11 +28,12 @@ type Event interface{ event() }
 type Ended struct {
 	ID      string
 	Outcome Outcome
+	Dead    bool // Removed: it is a dead letter
 	At      store.Millis
 	Started store.Millis
 }
 
-// Requeued says that the task of a run that had failed is pending again.
+// Requeued says that the task of a run that had ended is pending again, or its workflow goes on.
 type Requeued struct{ ID string }
 
 // Begun says that a run which a step wanted to take back is not pending any more, or was tried.
@@ -42,11 +43,12 @@ type Begun struct{ ID string }
 // was told before.
 type Watched struct{}
 
-// Edit gives the schedule another spec. The occurrences so far keep their runs.
+// Edit gives the schedule another spec. The occurrences so far keep their runs, if those are due.
 type Edit struct {
-	Spec  Spec
-	Table *timetable.Timetable // of the new spec
-	Anew  bool                 // intervals count from now
+	Spec     Spec
+	Table    *timetable.Timetable // of the new spec
+	Excluded func(time.Time) bool // by its calendars; nil: nothing
+	Anew     bool                 // intervals count from now
 }
 
 // Pause stops the schedule from making runs.
@@ -96,6 +98,7 @@ type Effects struct {
 	Cancel     []string     // asked to end when running, deleted when pending
 	CancelWalk []string     // the same of runs that are walks
 	CancelFlow []string     // the same of runs that are workflows, by their ids
+	Discard    []string     // dead letters of runs that were replaced: they are deleted before the commit, which nobody repeats
 	Skips      []Past       // decided against in this step
 	Wake       store.Millis // 0: only an event wakes it
 	Gone       bool         // the cell is deleted
@@ -104,7 +107,8 @@ type Effects struct {
 	Doubt      []string     // runs that have been open for so long that their tasks are to be looked at
 
 	RunOpen string // a trigger was refused because of this run
-	Over    bool   // a pause, resume or trigger was refused: the schedule is finished, perhaps since an event before it in the step
+	Behind  bool   // an edit was not made: more is to be decided before it than a commit has room for. It is to come again
+	Over    bool   // a pause, resume, trigger or backfill was refused: the schedule is finished, perhaps since an event before it in the step
 }
 
 // Make is a task that is to be made from the template.

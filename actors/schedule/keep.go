@@ -145,6 +145,8 @@ func LostEnds(found []store.Snapshot, now store.Millis) []Ended {
 			continue
 		case t.State == store.StateDone:
 			e.Outcome, e.At = Done, t.Finished
+		case t.State != store.StateUnknown && t.Reason == store.ReasonCancelled:
+			e.Dead = true
 		case t.State != store.StateUnknown && t.Reason != store.ReasonCancelled:
 			e.Outcome, e.At = Failed, t.Finished
 		}

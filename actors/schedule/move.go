@@ -33,7 +33,9 @@ func MoveOut(l Look, env Env) (store.Commit, error) {
 	for _, id := range l.Begun {
 		p.begun(id)
 	}
-	p.takeBack()
+	for _, o := range p.takeBack(notDue) {
+		p.waitBefore(o)
+	}
 	body, err := Encode(p.s)
 	if err != nil {
 		return putAside(l.Cell), asCorrupt(err)

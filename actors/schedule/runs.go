@@ -13,7 +13,7 @@ import (
 // cannot be taken back any more.
 func (s *Schedule) passUntracked(now store.Millis) {
 	if s.Untracked {
-		s.Open = slices.DeleteFunc(s.Open, func(r Run) bool { return r.At <= now })
+		s.Open = slices.DeleteFunc(s.Open, func(r Run) bool { return max(r.At, r.Due) <= now })
 	}
 }
 
@@ -28,15 +28,30 @@ func (s *Schedule) recalled(id string) bool {
 	return true
 }
 
-// requeued opens a run that had failed, if it is remembered.
+// mourn remembers a run that may be open again, for as long as it is one of the last.
+func (s *Schedule) mourn(h Past) {
+	h.Started, h.Ended = 0, h.Due
+	s.Dead = lastOf(append(s.Dead, h), MaxDead)
+}
+
+// requeued opens a run that had ended, if it is remembered: its dead letter is pending again, or its
+// workflow goes on.
 func (s *Schedule) requeued(id string) {
-	i := slices.IndexFunc(s.History, func(h Past) bool { return h.Outcome == Failed && s.ID(h.Occurrence) == id })
-	if i < 0 {
+	is := func(h Past) bool { return h.Outcome != 0 && s.ID(h.Occurrence) == id }
+	i, j := slices.IndexFunc(s.History, is), slices.IndexFunc(s.Dead, is)
+	var h Past
+	switch {
+	case i >= 0:
+		h = s.History[i]
+	case j >= 0:
+		h = s.Dead[j]
+	default:
 		return
 	}
-	h := s.History[i]
-	s.History = slices.Delete(s.History, i, i+1)
-	s.Totals[Failed]--
-	s.Failures = max(s.Failures-1, 0)
+	s.History, s.Dead = slices.DeleteFunc(s.History, is), slices.DeleteFunc(s.Dead, is)
+	s.Totals[h.Outcome]--
+	if h.Outcome == Failed {
+		s.Failures = max(s.Failures-1, 0)
+	}
 	s.Open = append(s.Open, Run{Occurrence: h.Occurrence, Due: h.Due, Begun: true, Flow: h.Flow})
 }

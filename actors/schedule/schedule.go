@@ -15,6 +15,7 @@ const (
 	MaxWaiting = 1000 // occurrences that wait for the run before them
 	MaxCaught  = 1000 // missed occurrences that are made one after the other
 	MaxHistory = 100
+	MaxDead    = 1000 // runs that are known again when their dead letters are requeued
 
 	MaxBackfills = 10     // that run or wait
 	MaxBackfill  = 10_000 // occurrences of one
@@ -116,7 +117,7 @@ type Schedule struct {
 
 	Decided   store.Millis   // occurrences up to this one are decided
 	Early     []store.Millis // occurrences to come whose run has begun or ended already
-	SkipUntil store.Millis   // those up to this one were named during a pause
+	Paused    Span           // when the schedule was paused last: what was named then is skipped
 	Made      int64          // runs made by the timetable
 	Open      []Run          // in the order in which they were made
 	Waiting   []Occurrence   // that wait for the end of a run, in order
@@ -124,6 +125,7 @@ type Schedule struct {
 	Totals    map[Outcome]int64
 	Skipped   map[Reason]int64
 	History   []Past // the last ones, oldest first
+	Dead      []Past // runs that may be open again, whatever the history remembers: their dead letters are requeued
 	Requests  []string
 	Backfills []Backfill // in the order in which they were asked for
 
@@ -131,6 +133,11 @@ type Schedule struct {
 	Watched  store.Millis   // when open runs were compared with their tasks
 	Recalled []store.Millis // occurrences whose run was taken back, which is yet to be told
 }
+
+// Span is behind From and up to Until. That of a pause which has not ended has no Until yet.
+type Span struct{ From, Until store.Millis }
+
+func (s Span) has(at store.Millis) bool { return s.From < at && at <= s.Until }
 
 // Origin is what named an occurrence.
 type Origin uint8
@@ -155,6 +162,8 @@ type Run struct {
 	Begun bool // a worker had it before its time came, so it cannot be taken back
 	Walk  bool // through an audience: no task, but a cell that makes them
 	Flow  bool // a workflow
+
+	Replaced bool // it was asked to end, because another takes its place: nobody is to look at its dead letter
 }
 
 // Backfill is a range of occurrences that runs are made of once more, in order.

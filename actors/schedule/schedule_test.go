@@ -45,12 +45,14 @@ type scenario struct {
 	table *timetable.Timetable
 	wake  store.Millis
 	names map[string]string // id -> name
+	off   int               // the hour that calendars leave out
 }
 
 func (x *scenario) run() string {
 	now := x.time("at")
 	switch x.Cmd {
 	case "new":
+		x.off = x.hourOff()
 		x.s = &Schedule{Spec: x.spec(), Name: "nightly", Life: 7, Phase: Active, Anchor: now, Decided: now}
 		x.table = x.tableOf(x.s.Spec)
 		return x.step(now, nil)
@@ -61,6 +63,8 @@ func (x *scenario) run() string {
 	case "done", "failed", "removed":
 		outcome := map[string]Outcome{"done": Done, "failed": Failed, "removed": Removed}[x.Cmd]
 		return x.step(now, Ended{ID: x.id("run"), Outcome: outcome, At: now, Started: now - 1})
+	case "cancelled": // which leaves a dead letter
+		return x.step(now, Ended{ID: x.id("run"), Outcome: Removed, Dead: true, At: now, Started: now - 1})
 	case "requeued":
 		return x.step(now, Requeued{ID: x.id("run")})
 	case "begun":
@@ -79,7 +83,15 @@ func (x *scenario) run() string {
 		return x.step(now, CancelBackfill{ID: "b"})
 	case "edit":
 		spec := x.spec()
-		return x.step(now, Edit{Spec: spec, Table: x.tableOf(spec), Anew: x.HasArg("anew")})
+		off := x.hourOff()
+		out := x.step(now, Edit{Spec: spec, Table: x.tableOf(spec), Excluded: without(off), Anew: x.HasArg("anew")})
+		x.off = off
+		return out
+	case "calendar": // is changed
+		x.off = x.hourOff()
+		return ""
+	case "coming": // what a preview says
+		return x.coming(now)
 	case "delete":
 		return x.step(now, Delete{CancelOpen: x.HasArg("cancel")})
 	}
@@ -89,8 +101,11 @@ func (x *scenario) run() string {
 
 func (x *scenario) step(now store.Millis, e Event) string {
 	before := fmt.Sprintf("%+v", *x.s)
-	env := Env{Now: now, Lead: 5 * time.Second, Table: x.table, Refused: x.HasArg("refused"), Excluded: func(at time.Time) bool { return at.Hour() == 13 }}
+	env := Env{Now: now, Lead: 5 * time.Second, Table: x.table, Refused: x.HasArg("refused"), Place: func(_, latest store.Millis) store.Millis { return latest }, Excluded: without(x.off)}
 	s, out := Step(x.s, e, env)
+	if out.Behind {
+		x.Fatalf(x.T, "more is to be decided first")
+	}
 	doubts := len(out.Doubt)
 	if doubts > 0 {
 		s, out = StepAll(x.s, []Event{e, Watched{}}, env)
@@ -106,6 +121,32 @@ func (x *scenario) step(now store.Millis, e Event) string {
 		return fmt.Sprintf("looks at %d\n%s", doubts, x.told(out))
 	}
 	return x.told(out)
+}
+
+// hourOff is the hour that calendars leave out; 13 where nothing is said.
+func (x *scenario) hourOff() int {
+	hour := 13
+	x.MaybeScanArgs(x.T, "off", &hour)
+	return hour
+}
+
+func without(hour int) func(time.Time) bool {
+	return func(at time.Time) bool { return at.Hour() == hour }
+}
+
+func (x *scenario) coming(now store.Millis) string {
+	var b strings.Builder
+	from, n := now, 3
+	if x.HasArg("from") {
+		from = x.time("from")
+	}
+	for f := range x.s.Coming(Env{Now: now, Table: x.table, Excluded: without(x.off)}, from) {
+		if n--; n < 0 {
+			break
+		}
+		fmt.Fprintf(&b, "%s due %s %s\n", clock(f.At), clock(f.Due), f.Skipped)
+	}
+	return b.String()
 }
 
 // sleep wakes the schedule whenever it is to be, up to a time.
@@ -149,6 +190,9 @@ func (x *scenario) told(out Effects) string {
 	}
 	for _, id := range out.Cancel {
 		fmt.Fprintf(&b, "cancel %s\n", x.names[id])
+	}
+	for _, id := range out.Discard {
+		fmt.Fprintf(&b, "discard %s\n", x.names[id])
 	}
 	for _, id := range out.CancelFlow {
 		fmt.Fprintf(&b, "cancel workflow %s\n", x.names[id])
@@ -260,8 +304,8 @@ func (x *scenario) overlap(otherwise Overlap) Overlap {
 
 // spec reads the arguments and the entries of a timetable, one a line.
 func (x *scenario) spec() Spec {
-	spec := Spec{Overlap: x.overlap(Skip), CatchUp: Last, Grace: time.Minute, History: 10}
-	var catchUp, within, jitter string
+	spec := Spec{Overlap: x.overlap(Skip), CatchUp: Last, Grace: time.Minute, History: 10, Calendars: []string{fmt.Sprint("not at ", x.hourOff())}}
+	var catchUp, within, jitter, payload string
 	x.MaybeScanArgs(x.T, "catch-up", &catchUp)
 	if catchUp != "" {
 		spec.CatchUp = CatchUp(slices.Index([]string{"", "last", "all", "none"}, catchUp))
@@ -276,6 +320,14 @@ func (x *scenario) spec() Spec {
 		var n string
 		x.ScanArgs(x.T, "max-runs", &n)
 		spec.MaxRuns, _ = strconv.ParseInt(n, 10, 64)
+	}
+	if x.HasArg("slack") {
+		spec.Template.Slack = 15 * time.Minute
+	}
+	x.MaybeScanArgs(x.T, "payload", &payload)
+	spec.Template.Task.Payload = []byte(payload)
+	if x.HasArg("label") {
+		spec.Labels = []store.Attribute{{Key: "team", Value: "data"}}
 	}
 	spec.Untracked = x.HasArg("untracked")
 	if x.HasArg("audience") {

@@ -53,7 +53,7 @@ func (p *step) happened(e Event) {
 	case Watched:
 		p.s.Watched = p.Now
 	case Edit:
-		p.edit(e)
+		editing{p}.edit(e)
 	case Pause:
 		p.pause(e.By, e.Note)
 	case Resume:
@@ -84,7 +84,7 @@ type step struct {
 func (s *Schedule) clone() *Schedule {
 	c := *s
 	c.Open, c.Waiting, c.History, c.Requests = slices.Clone(s.Open), slices.Clone(s.Waiting), slices.Clone(s.History), slices.Clone(s.Requests)
-	c.Early, c.Recalled, c.Backfills = slices.Clone(s.Early), slices.Clone(s.Recalled), slices.Clone(s.Backfills)
+	c.Early, c.Recalled, c.Backfills, c.Dead = slices.Clone(s.Early), slices.Clone(s.Recalled), slices.Clone(s.Backfills), slices.Clone(s.Dead)
 	c.Totals, c.Skipped = maps.Clone(s.Totals), maps.Clone(s.Skipped)
 	if c.Totals == nil {
 		c.Totals = make(map[Outcome]int64)
@@ -108,7 +108,14 @@ func (p *step) ended(e Ended) {
 	p.early(r)
 	p.s.Open = slices.Delete(p.s.Open, i, i+1)
 	p.s.Totals[e.Outcome]++
-	p.remember(Past{Occurrence: r.Occurrence, Due: r.Due, Flow: r.Flow, Outcome: e.Outcome, Started: e.Started, Ended: e.At})
+	past := Past{Occurrence: r.Occurrence, Due: r.Due, Flow: r.Flow, Outcome: e.Outcome, Started: e.Started, Ended: e.At}
+	p.remember(past)
+	switch {
+	case e.Outcome == Removed && e.Dead && r.Replaced:
+		p.out.Discard = append(p.out.Discard, e.ID)
+	case e.Outcome == Failed, e.Outcome == Removed && (e.Dead || r.Flow):
+		p.s.mourn(past)
+	}
 	if p.Table.FromEnd() && r.Origin == ByTimetable {
 		p.s.Decided = max(p.s.Decided, e.At)
 	}
@@ -141,86 +148,40 @@ func (p *step) early(r Run) {
 	}
 }
 
-// edit decides by the spec of before what came before, and by the new one what comes.
-func (p *step) edit(e Edit) {
-	p.decide()
-	p.takeBack()
-	if p.s.Phase == Paused {
-		p.passPause()
-	}
-	if next, ok := p.next(p.s.Decided); !ok || next > p.Now {
-		p.s.Decided = p.lastDecided()
-	}
-	if p.s.Untracked && !e.Spec.Untracked {
-		p.s.Open = nil // nobody will say that they ended
-	}
-	p.out.keepSpec(p.s.Spec)
-	p.s.Spec, p.Table = e.Spec, e.Table
-	p.s.Edits++
-	if e.Anew {
-		p.s.Anchor = p.Now
-	}
-	if p.s.Phase == Finished {
-		p.s.Phase = Active
-	}
-}
-
-// lastDecided is the last occurrence to come that stays decided, or the present: the new
-// timetable may name something between now and what was taken back. There are some when the
-// clock was set back; what a worker has of those to come is in Early besides.
-func (p *step) lastDecided() store.Millis {
-	last := p.Now
-	if p.s.Decided <= p.Now || p.Table.FromEnd() {
-		return max(last, p.s.Decided)
-	}
-	at, ok := p.next(p.Now)
-	for n := 0; ok && at <= p.s.Decided; n++ {
-		if n == perStep {
-			return p.s.Decided
-		}
-		if !slices.Contains(p.s.Early, at) {
-			last = at
-		}
-		at, ok = p.next(at)
-	}
-	return last
-}
-
 func (p *step) pause(by, note string) {
 	if p.over() || p.s.Phase != Active {
 		return
 	}
-	p.takeBack()
+	for _, o := range p.takeBack(notDue) {
+		p.waitBefore(o)
+	}
+	if at, ok := p.next(p.s.Decided); !ok || !p.s.Paused.has(at) { // else the pause before left some that are to be skipped still
+		p.s.Paused = Span{From: p.Now}
+	}
 	p.s.Phase, p.s.PausedBy, p.s.Note = Paused, by, note
 }
 
-// resume skips what was named during the pause.
+// resume skips what was named during the pause, and what was taken back at its beginning and would have
+// been due by now.
 func (p *step) resume(e Resume) {
 	if p.over() || p.s.Phase != Paused {
 		return
 	}
 	p.s.Phase, p.s.PausedBy, p.s.Note, p.s.Failures = Active, "", e.Note, 0
-	p.s.SkipUntil = p.Now
+	p.s.Paused.Until = p.Now
+	p.s.Waiting = slices.DeleteFunc(p.s.Waiting, func(o Occurrence) bool {
+		late := o.Origin == ByTimetable && p.s.Paused.has(p.due(o).Add(p.s.Template.Slack))
+		if late {
+			p.skip(o, WasPaused)
+		}
+		return late
+	})
 }
 
 // over reports whether nothing can be asked of the schedule any more, and notes that something was.
 func (p *step) over() bool {
 	p.out.Over = p.s.Phase == Finished
 	return p.out.Over
-}
-
-// passPause skips what the pause has left out so far.
-func (p *step) passPause() {
-	for range perStep {
-		at, ok := p.next(p.s.Decided)
-		if !ok || at > p.Now {
-			return
-		}
-		p.s.Decided = at
-		if !slices.Contains(p.s.Early, at) {
-			p.skip(Occurrence{At: at, Origin: ByTimetable}, WasPaused)
-		}
-	}
 }
 
 // trigger makes a run now, unless the request is known.
@@ -232,10 +193,10 @@ func (p *step) trigger(e Trigger) {
 		return
 	}
 	if e.Overlap != Allow {
-		p.takeBack()
+		p.takeBack(ahead)
 	}
 	o := Occurrence{At: p.Now, Origin: ByTrigger, N: hashOf(e.Request)}
-	if len(p.s.Open) > 0 && e.Overlap == Skip {
+	if p.isBusy() && e.Overlap == Skip {
 		p.out.RunOpen = p.s.RunID(p.s.Open[0])
 		return
 	}
@@ -256,28 +217,42 @@ func hashOf(request string) uint64 {
 
 // delete ends the schedule: what was made ahead is taken back.
 func (p *step) delete(e Delete) {
-	p.takeBack()
+	p.takeBack(notDue)
 	if e.CancelOpen {
 		p.cancelOpen()
 	}
 	p.out.Gone, p.out.Wake = true, 0
 }
 
-// takeBack takes back the runs that were made ahead of their occurrences, which are
-// decided anew. One whose task was tried stays: the store says so, and the step is taken again
-// with Begun.
-func (p *step) takeBack() {
+// reach says which runs are taken back.
+type reach uint8
+
+const (
+	ahead  reach = iota // of occurrences to come
+	notDue              // those, and others that jitter or slack has put off until later than now
+)
+
+// takeBack takes back runs of the timetable that nobody can have. Occurrences to come are decided
+// anew; it returns the others, which have been named. A run whose task was tried stays: the store says so, and the step is
+// taken again with Begun.
+func (p *step) takeBack(far reach) (named []Occurrence) {
 	kept := p.s.Open[:0]
 	for _, r := range p.s.Open {
-		if r.At <= p.Now || r.Begun || r.Origin != ByTimetable {
+		pending := r.At > p.Now || far == notDue && r.Due > p.Now
+		if !pending || r.Begun || r.Walk || r.Origin != ByTimetable {
 			kept = append(kept, r)
 			continue
 		}
 		p.unmake(r)
 		p.s.Made--
-		p.s.Decided = min(p.s.Decided, p.before(r.At))
+		if r.At > p.Now || p.Table.FromEnd() {
+			p.s.Decided = min(p.s.Decided, p.before(r.At))
+		} else {
+			named = append(named, r.Occurrence)
+		}
 	}
 	p.s.Open = kept
+	return named
 }
 
 // unmake takes the task of a run back, or does not make it after all.

@@ -5,20 +5,21 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
-	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/entity/message"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard/outbox"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// nextsLimit is how many acks that enqueue one store call makes.
-const nextsLimit = 64
-
-// nextsDone is what acks that enqueue came to: each is made with its tasks, or not at all.
+// nextsDone is what acks that enqueue came to: each is made with its tasks, or not at all. An ack of
+// which a call behind the first one was to tell, and failed, has no status, and was refused alone.
 type nextsDone struct {
 	acksDone
 	seq     int64
 	began   store.Millis
 	commits []store.Commit
+	failed  error // of such a call
 }
 
 // nextSize is what counts of an ack that enqueues.
@@ -43,16 +44,31 @@ func (s *settler) commitNexts(ctx context.Context, m *nextsDone, topic *store.To
 	if err := s.tryNexts(ctx, m, topic, every, takes, statuses); err != nil {
 		return err
 	}
+	m.statuses = statuses // those that are made stay made, whatever becomes of the rest
+
 	if closed := having(statuses, store.Closed); len(closed) > 0 { // the topic has other shards by now
 		if err := s.tryNexts(ctx, m, topic, closed, false, statuses); err != nil {
-			return err
+			m.refuse(closed, err)
 		}
 	}
-	if err := s.findLost(ctx, m, topic, statuses); err != nil {
-		return err
+	if lost := having(statuses, store.HoldLost); len(lost) > 0 {
+		if err := s.findLost(ctx, m, topic, lost); err != nil {
+			if m.repeated { // a first try may have ended them
+				err = store.ErrUnknown
+			}
+			m.refuse(lost, err)
+		}
 	}
-	m.statuses = statuses
 	return nil
+}
+
+// refuse answers some acks of a batch: what became of them is not known.
+func (m *nextsDone) refuse(some []int, err error) {
+	m.failed = err
+	for _, i := range some {
+		m.statuses[i] = 0
+		m.batch[i].refuse(problem.FromStore(err))
+	}
 }
 
 // tryNexts makes the commits of some acks of a batch. With takes this shard takes tasks.
@@ -78,20 +94,19 @@ func (s *settler) tryNexts(ctx context.Context, m *nextsDone, topic *store.Topic
 }
 
 // findLost asks why holds are over: an ack without tasks, which can end nothing any more, says it.
-func (s *settler) findLost(ctx context.Context, m *nextsDone, topic *store.Topic, statuses []store.Status) error {
-	lost := having(statuses, store.HoldLost)
-	if len(lost) == 0 {
-		return nil
-	}
+func (s *settler) findLost(ctx context.Context, m *nextsDone, topic *store.Topic, lost []int) error {
 	acks := make([]store.Ack, len(lost))
 	for k, i := range lost {
 		acks[k] = m.commits[i].Acks[0]
 	}
 	_, why, err := s.store.Ack(ctx, s.id, acks, topic.DoneRetention)
-	for k := range why {
-		statuses[lost[k]] = why[k]
+	if err != nil {
+		return err
 	}
-	return err
+	for k, i := range lost {
+		m.statuses[i] = why[k]
+	}
+	return nil
 }
 
 func having(statuses []store.Status, status store.Status) (at []int) {
@@ -118,7 +133,7 @@ func (s *settler) commitOf(it *settleItem, topic *store.Topic, takes bool) (stor
 			c.Adds = append(c.Adds, &t)
 			continue
 		}
-		p, err := sent.Parcel(next.Topic, &t)
+		p, err := message.Parcel(next.Topic, &t)
 		if err != nil {
 			return c, err
 		}
@@ -135,12 +150,14 @@ func nextSum(token store.Token, i int) []byte {
 
 func (s *settler) onNexts(m *nextsDone) {
 	var fresh []store.Entry
+	var queues []store.Queue
 	parcels := 0
 	for i, status := range m.statuses {
 		if status != store.OK {
 			continue
 		}
 		parcels += len(m.commits[i].Send)
+		queues = m.commits[i].SentTo(queues, s.id.For(s.topic.Life))
 		fresh = append(fresh, store.EntriesOf(m.commits[i].Adds)...)
 	}
 	s.Metrics.CountAckEnqueued(len(fresh), parcels)
@@ -151,7 +168,8 @@ func (s *settler) onNexts(m *nextsDone) {
 		s.tasks.Lower(m.began)
 	}
 	if parcels > 0 || m.repeated {
-		s.post(&ParcelsSent{})
+		s.post(&outbox.Sent{Queues: queues})
 	}
+	s.claim.noteError(m.failed)
 	s.onAcks(&m.acksDone)
 }

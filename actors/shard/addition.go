@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"sync/atomic"
+
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -34,5 +36,25 @@ func FailAdditions(items []Addition, err *problem.Error) {
 	for i := range items {
 		items[i].To.Refused(err)
 		items[i].Call.Finish(1)
+	}
+}
+
+// Countdown calls done when all of n parts are finished.
+type Countdown struct {
+	left atomic.Int32
+	done func()
+}
+
+// NewCountdown returns a countdown of n parts; done is called by whoever finishes the last.
+func NewCountdown(n int, done func()) *Countdown {
+	c := &Countdown{done: done}
+	c.left.Store(int32(n))
+	return c
+}
+
+// Finish counts k parts out.
+func (c *Countdown) Finish(k int) {
+	if c.left.Add(-int32(k)) == 0 {
+		c.done()
 	}
 }

@@ -7,15 +7,15 @@ import (
 
 	"github.com/ddq-io/ddq/actors/cells"
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/shard/outbox"
+	"github.com/ddq-io/ddq/actors/shard/timers"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer"
 )
 
 const (
 	cellsEvery = time.Minute      // the longest that cells are not looked at: another node may have changed when one wakes
 	farWake    = 10 * time.Minute // that a schedule wakes so much later needs no look: crowds are found later than that
 	maxRest    = time.Second      // the longest that parcels are gathered, or put off
-	wakeAlarm  = "wake"           // the one entry of the timer queue
 )
 
 // What the keeper of cells tells itself.
@@ -39,7 +39,7 @@ type cellKeeper struct {
 	claim    *claimer
 	notifier *notifier
 	looker   *cells.Looker // nil: the store keeps none
-	alarm    *timer.Queue
+	alarm    timers.Alarm
 
 	wanted   bool         // a look is to begin
 	whole    bool         // and not only at what parcels are for
@@ -58,7 +58,10 @@ type cellKeeper struct {
 }
 
 func newCellKeeper(claim *claimer, notifier *notifier) cellKeeper {
-	return cellKeeper{shardState: claim.shardState, claim: claim, notifier: notifier, looker: newLooker(claim.shardState)}
+	b := claim.shardState
+	return cellKeeper{
+		shardState: b, claim: claim, notifier: notifier, looker: newLooker(b), alarm: b.NewAlarm(func(ms int64) { b.post(&cellsDue{ms}) }),
+	}
 }
 
 // newLooker returns what looks at the cells of a shard; nil for a store that keeps none.
@@ -68,7 +71,7 @@ func newLooker(b *shardState) *cells.Looker {
 	}
 	return cells.NewLooker(cells.Shard{
 		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, TopicOf: b.topicOf, Calendars: b.Calendars.Fresh, Definitions: b.Definitions, Workflows: b.Workflows, Resolve: b.Resolve,
-		Now: b.Now, Random: b.Random, Made: func(r *cells.Runs) { b.post(r) }, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Log: b.Log,
+		Now: b.Now, Random: b.Random, Made: func(r *cells.Runs) { b.post(r) }, Metrics: &b.Metrics.Schedules, Flows: &b.Metrics.Workflows, Knobs: b.ref.Settings.Knobs, Log: b.Log,
 	})
 }
 
@@ -76,9 +79,8 @@ func newLooker(b *shardState) *cells.Looker {
 func (k *cellKeeper) receive(message any, own bool) {
 	switch m := message.(type) {
 	case *cellsDue:
-		if k.alarm != nil {
-			k.alarm.Take(m.ms)
-			k.onDue(m.ms)
+		if k.alarm.Rings(m.ms) {
+			k.look()
 		}
 	case *CellsChanged:
 		k.onChanged(m.Wake)
@@ -203,14 +205,6 @@ func (k *cellKeeper) tick() {
 	}
 }
 
-func (k *cellKeeper) onDue(ms int64) {
-	if k.TooEarly(ms) {
-		k.setAlarm(store.Millis(ms))
-		return
-	}
-	k.look()
-}
-
 // dozesUntil is 0 while there is something to do, and else how long there is not.
 func (k *cellKeeper) dozesUntil() store.Millis {
 	switch {
@@ -250,26 +244,10 @@ func (k *cellKeeper) fenced() int {
 // lose leaves the cells to whoever claims the shard next.
 func (k *cellKeeper) lose() {
 	k.wanted, k.next = false, 0
-	if k.alarm != nil {
-		k.alarm.Remove(wakeAlarm)
-	}
+	k.alarm.Clear()
 }
 
-func (k *cellKeeper) stop() {
-	if k.alarm != nil {
-		k.CloseQueue(k.alarm)
-		k.alarm = nil
-	}
-}
-
-// setAlarm has the keeper woken.
-func (k *cellKeeper) setAlarm(at store.Millis) {
-	if k.alarm == nil {
-		k.alarm = k.OpenQueue(func(ms int64) { k.post(&cellsDue{ms}) })
-	}
-	k.alarm.Remove(wakeAlarm)
-	k.alarm.Insert(wakeAlarm, int64(at))
-}
+func (k *cellKeeper) stop() { k.alarm.Close() }
 
 // onKept learns what a look came to. own: this incarnation made it.
 func (k *cellKeeper) onKept(m *cells.Outcome, own bool) {
@@ -298,7 +276,7 @@ func (k *cellKeeper) onKept(m *cells.Outcome, own bool) {
 	k.Metrics.Schedules.Dropped.Add(float64(m.Dropped))
 	if m.Next != 0 {
 		k.cells = max(k.cells, 1)
-		k.setAlarm(m.Next)
+		k.alarm.Set(m.Next)
 	}
 	k.rest(m)
 	if m.Again {
@@ -332,7 +310,7 @@ func (k *cellKeeper) rest(m *cells.Outcome) {
 func (k *cellKeeper) wakeBy(at store.Millis) {
 	if k.next == 0 || at < k.next {
 		k.next = at
-		k.setAlarm(at)
+		k.alarm.Set(at)
 	}
 }
 
@@ -363,8 +341,8 @@ func (k *cellKeeper) report(m *cells.Outcome) {
 	for i := range m.Elsewhere {
 		k.Topics.TellCommitted(&m.Elsewhere[i])
 	}
-	if m.Sent {
-		k.post(&ParcelsSent{})
+	if len(m.Sent) > 0 {
+		k.post(&outbox.Sent{Queues: m.Sent})
 	}
 	if m.Repeated {
 		k.tasks.Lower(m.Began)

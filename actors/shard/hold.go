@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
@@ -15,9 +16,24 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// holdBatch is the most tasks of one Hold: a script that runs for long delays
-// every other one.
-const holdBatch = 512
+// holdRequest is one ready task that a subscription has room for.
+type holdRequest struct {
+	sub       *subscription.Subscriber
+	task      store.Entry
+	admission *dispatch.Admission // nil: under no limit
+
+	counted bool // its end is told, see dispatch.Hold
+}
+
+// holdsDone is what a Hold came to, in a CallDone.
+type holdsDone struct {
+	batch   []holdRequest
+	tokens  []store.Hold
+	results []store.HoldResult
+	began   store.Millis
+	took    time.Duration
+	err     error
+}
 
 // holder takes the holds of tasks that the topic assigned, and has them delivered.
 type holder struct {
@@ -52,7 +68,7 @@ func newHolder(claim *claimer, settler *settler, loader *loader, permits *permit
 	size := func(*holdRequest) int { return int(b.ref.Bodies.Get()) } // what a task counts that is not held yet
 	return holder{
 		shardState: b, claim: claim, settler: settler, loader: loader, permits: permits, holds: holds, store: b.Store,
-		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
+		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: b.knobs().HoldBatch, Size: size},
 		outgoing: make(map[*subscription.Subscriber]*outgoing),
 		unsent:   unsentTasks{shardState: b},
 	}
@@ -290,8 +306,10 @@ func (h *holder) admitted(r holdRequest, token store.Token, status store.Status)
 		h.report.refundCounted(r.sub, 1, r.counted)
 		h.deadLetter(r.task.ID, token)
 		return true
-	case status == store.OK && r.admission.Permit != nil:
-		h.holds.permitted(r.task.ID, r.admission.Permit)
+	case status == store.OK:
+		if p := r.admission.Permit; p != nil {
+			h.holds.permitted(r.task.ID, p)
+		}
 		return false
 	}
 	h.report.endAdmission(r.admission)

@@ -135,14 +135,19 @@ func (l *loader) onCrowds(ms int64) {
 	}
 }
 
-// setAhead has tasks held ahead of their due times, unless limits decide about them then.
-func (l *loader) setAhead() {
-	ahead := l.ref.Settings.HoldAhead
-	if l.topic.Limits != (store.TopicLimits{}) {
+// setLimits has the agenda go by the limits of the topic: tasks are held ahead of their due times unless
+// limits decide about them then, and those of keys with limits are in nobody's way.
+func (l *loader) setLimits() {
+	ahead, limits := l.ref.Settings.HoldAhead, &l.topic.Limits
+	if *limits != (store.TopicLimits{}) {
 		ahead = 0
 	}
 	l.tasks.HoldAhead(ahead)
 	l.wheel.SetLead(l.tasks.Lead())
+	if l.tasks.LimitKeys(limits.KeyRate != store.Rate{}, limits.KeyConcurrency > 0) && l.claim.owned() {
+		l.tasks.Reread()
+		l.load()
+	}
 }
 
 // carryOut starts what the agenda asks for.

@@ -38,8 +38,11 @@ type (
 	// ReadyGone comes from a shard: what it made ready is gone from the store.
 	ReadyGone struct{ Shard int }
 
-	// PermitsEnded comes from a shard: holds under caps are over, or came to nothing.
-	PermitsEnded struct{ Permits []*dispatch.Permit }
+	// AdmissionsEnded comes from a shard: permits are over with their holds, and others were not held at all.
+	AdmissionsEnded struct {
+		Permits []*dispatch.Permit
+		Unused  []*dispatch.Admission
+	}
 	// HoldOutcome comes from a shard: what became of tasks that were assigned.
 	HoldOutcome struct {
 		Shard int
@@ -133,8 +136,6 @@ type (
 	CellsChanged struct {
 		Wake store.Millis // of a schedule, if that is all that changed
 	}
-	// ParcelsSent comes from the shard itself and the node: a call put parcels into the out-box.
-	ParcelsSent struct{}
 	// ParcelsHeard comes from the node: the in-box of the shard has come to a number.
 	ParcelsHeard struct{ In int64 }
 	// HandShard comes from the node: give the shard up, to whoever should own it.

@@ -132,51 +132,50 @@ func (c *permitCalls) unknown(ctx context.Context, limits *store.TopicLimits, ba
 	return permits
 }
 
-// move moves the permits of holds that are to be extended, and bounds the
-// extensions by them.
-func (c *permitCalls) move(ctx context.Context, limits *store.TopicLimits, extends []store.Extend) error {
-	ids := make([]string, len(extends))
+// move moves the permits of holds that are to be extended, bounds the extensions by them, and
+// returns the caps that those are under. A hold that is over has none: what Move makes of it
+// would last as long as was asked for.
+func (c *permitCalls) move(ctx context.Context, limits *store.TopicLimits, batch []settleItem, extends []store.Extend) (caps [][]store.LimitKey, err error) {
+	ids, asks := make([]string, len(extends)), limits.KeyConcurrency > 0
 	for i := range extends {
-		ids[i] = extends[i].ID
+		ids[i], asks = extends[i].ID, asks || batch[i].capped
 	}
-	caps, err := c.capsOf(ctx, limits, ids)
-	if err != nil {
-		return err
+	found := make([]store.Snapshot, len(extends)) // left out where the owner knows that they are held
+	if asks {
+		if _, found, err = store.GetAll(ctx, c.store, c.id, ids); err != nil {
+			return nil, err
+		}
 	}
+	caps = make([][]store.LimitKey, len(extends))
 	var permits []store.Permit
 	latest := c.latest()
 	for i := range extends {
 		x := &extends[i]
+		if asks && (found[i].State != store.StateRunning || found[i].Token != x.Token) {
+			continue
+		}
+		caps[i] = capsOver(c.id.Topic, limits, found[i].Traits)
 		until := latest.Add(x.Visibility + PermitSlack)
 		for _, key := range caps[i] {
 			permits = append(permits, store.Permit{Key: key, Holder: x.Token, Until: until})
 			x.Until = until.Add(-store.PermitSkew)
 		}
 	}
-	return c.store.Move(ctx, permits)
+	return caps, c.store.Move(ctx, permits)
 }
 
 // freeOver frees the permits of holds that turned out to be over.
-func (c *permitCalls) freeOver(ctx context.Context, extends []store.Extend, results []store.ExtendResult, limits *store.TopicLimits) {
-	var ids []string
-	var over []store.Token
-	for i, r := range results {
-		if r.Status != store.OK && extends[i].Until != 0 {
-			ids, over = append(ids, extends[i].ID), append(over, extends[i].Token)
-		}
-	}
-	if len(ids) == 0 {
-		return
-	}
-	caps, err := c.capsOf(ctx, limits, ids)
-	if err != nil {
-		return // they end by themselves
-	}
+func (c *permitCalls) freeOver(ctx context.Context, extends []store.Extend, results []store.ExtendResult, caps [][]store.LimitKey) {
 	var permits []store.Permit
-	for i, keys := range caps {
-		for _, key := range keys {
-			permits = append(permits, store.Permit{Key: key, Holder: over[i]})
+	for i, r := range results {
+		if r.Status != store.OK {
+			for _, key := range caps[i] {
+				permits = append(permits, store.Permit{Key: key, Holder: extends[i].Token})
+			}
 		}
+	}
+	if len(permits) == 0 {
+		return
 	}
 	if _, err := c.store.Free(ctx, permits); err != nil {
 		c.Log.Debug("permits not freed", "topic", c.id.Topic, "shard", c.id.N, "err", err)

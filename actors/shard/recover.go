@@ -9,9 +9,6 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// sweepPage is how many keys a sweep looks at.
-const sweepPage = 1000
-
 // expired is a hold that has run out, as far as the shard knows.
 type expired struct {
 	id      string
@@ -34,6 +31,7 @@ type (
 		holds   []store.Running
 		permits heldPermits // of holds that another owner took
 		overdue []store.Entry
+		expired expiry
 		first   bool // the walk after a claim
 		epoch   int64
 		since   int64 // of the shard's holds, the last when the walk began
@@ -66,13 +64,14 @@ type recoverer struct {
 	failedWalks int  // of the watchdog, in a row
 	sweeping    bool
 	sweepAt     string // cursor
+	expireFrom  expiryCursor
 }
 
 func newRecoverer(claim *claimer, loader *loader, notifier *notifier, permits *permitCalls, holds *holdRegistry) recoverer {
 	b := claim.shardState
 	return recoverer{
 		shardState: b, claim: claim, loader: loader, notifier: notifier, permits: permits, holds: holds, store: b.Store,
-		batches: engine.Batcher[expired]{Most: 1, Limit: holdBatch},
+		batches: engine.Batcher[expired]{Most: 1, Limit: b.knobs().HoldBatch},
 	}
 }
 
@@ -228,12 +227,12 @@ func (r *recoverer) watch() {
 		return
 	}
 	r.watching = true
-	first, pause := !r.claim.inherited(), r.watchPause()
-	m := &runningFound{first: first, epoch: r.claim.fence().Epoch, since: r.holds.table.Added}
+	first, pause, fence, after := !r.claim.inherited(), r.watchPause(), r.claim.fence(), r.expireFrom
+	m := &runningFound{first: first, epoch: fence.Epoch, since: r.holds.table.Added}
 	r.calls.Run(func(ctx context.Context) {
 		for cursor := ""; ; {
 			var page []store.Running
-			page, cursor, m.err = r.store.Running(ctx, r.id, cursor, loadPage)
+			page, cursor, m.err = r.store.Running(ctx, r.id, cursor, r.knobs().LoadPage)
 			m.holds = append(m.holds, page...)
 			if cursor == "" || m.err != nil {
 				break
@@ -243,8 +242,11 @@ func (r *recoverer) watch() {
 			m.permits, m.err = r.permits.inherit(ctx, &limits, m.holds)
 		}
 		if m.err == nil && !first { // the claim loads them anyway
-			overdue := store.WindowQuery{To: r.Now().Add(-watchSlack), Limit: loadPage}
+			overdue := store.WindowQuery{To: r.Now().Add(-watchSlack), Limit: r.knobs().LoadPage}
 			_, m.overdue, m.err = r.store.Window(ctx, r.id, overdue)
+		}
+		if m.err == nil && !first {
+			m.expired, m.err = r.expire(ctx, fence, after)
 		}
 		if m.err != nil {
 			Sleep(ctx, pause)
@@ -266,6 +268,7 @@ func (r *recoverer) watchPause() time.Duration {
 // those without were missed by one, and are counted.
 func (r *recoverer) onRunning(m *runningFound) {
 	r.watching = false
+	r.onExpired(&m.expired)
 	if stale := r.stale; stale || !r.claim.owned() || m.epoch != r.claim.fence().Epoch { // of a claim that is over
 		r.stale = false
 		r.watch()
@@ -311,7 +314,7 @@ func (r *recoverer) sweep() {
 	fence, cursor := r.claim.fence(), r.sweepAt
 	r.calls.Run(func(ctx context.Context) {
 		m := &swept{}
-		m.repaired, m.next, m.err = r.store.Sweep(ctx, r.id, fence, cursor, sweepPage)
+		m.repaired, m.next, m.err = r.store.Sweep(ctx, r.id, fence, cursor, r.knobs().SweepPage)
 		r.done(m)
 	})
 }

@@ -20,7 +20,8 @@ type topicReport struct {
 	ended    map[int64]int      // subscription -> holds ended
 	refunds  map[int64]int      // subscription -> assignments that came to nothing
 	counted  map[int64]int      // of refunds, see dispatch.Hold
-	permits  []*dispatch.Permit // of holds that ended, or came to nothing
+	permits  []*dispatch.Permit // of holds that ended
+	unused   []*dispatch.Admission
 	outcome  HoldOutcome
 }
 
@@ -47,9 +48,9 @@ func (r *topicReport) send(ready []store.Entry) {
 		r.tell(&Refunded{Sub: sub, N: n, Shard: r.shard, Counted: r.counted[sub]})
 		delete(r.counted, sub)
 	}
-	if len(r.permits) > 0 {
-		r.tell(&PermitsEnded{Permits: r.permits})
-		r.permits = nil
+	if len(r.permits)+len(r.unused) > 0 {
+		r.tell(&AdmissionsEnded{r.permits, r.unused})
+		r.permits, r.unused = nil, nil
 	}
 	if r.outcome != (HoldOutcome{}) {
 		outcome := r.outcome
@@ -107,10 +108,10 @@ func (r *topicReport) refundCounted(sub *subscription.Subscriber, n int, counted
 // endPermit frees a permit.
 func (r *topicReport) endPermit(p *dispatch.Permit) { r.permits = append(r.permits, p) }
 
-// endAdmission frees what a task that is not held was to be held under.
+// endAdmission gives back what a task was to be held with that is certainly not held.
 func (r *topicReport) endAdmission(a *dispatch.Admission) {
-	if a != nil && a.Permit != nil {
-		r.endPermit(a.Permit)
+	if a != nil {
+		r.unused = append(r.unused, a)
 	}
 }
 

@@ -20,10 +20,10 @@ type (
 	acksDone struct {
 		batch    []settleItem
 		permits  unknownPermits
-		statuses []store.Status
-		repeated bool         // an answer was lost on the way
-		latest   store.Millis // the store's clock had not passed it
-		answered int          // of statuses, by the actor; the others it has not seen
+		statuses []store.Status // 0: answered already, with an error
+		repeated bool           // an answer was lost on the way
+		latest   store.Millis   // the store's clock had not passed it
+		answered int            // of statuses, by the actor; the others it has not seen
 		err      error
 	}
 	nacksDone struct {
@@ -66,14 +66,14 @@ type settler struct {
 
 func newSettler(claim *claimer, notifier *notifier, permits *permitCalls, holds *holdRegistry, toHold func() bool) settler {
 	b := claim.shardState
-	batches := engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems}
+	batches := engine.Batcher[settleItem]{Most: 1, Limit: b.knobs().SettleBatch}
 	acks := batches
 	acks.Size = resultSize
 	checkpoints := batches
 	checkpoints.Size = checkpointSize
 	return settler{
 		shardState: b, claim: claim, notifier: notifier, permits: permits, holds: holds, toHold: toHold, store: b.Store,
-		acks: acks, nexts: engine.Batcher[settleItem]{Most: 1, Limit: nextsLimit, Size: nextSize}, nacks: batches, extends: batches, checkpoints: checkpoints,
+		acks: acks, nexts: engine.Batcher[settleItem]{Most: 1, Limit: b.knobs().NextBatch, Size: nextSize}, nacks: batches, extends: batches, checkpoints: checkpoints,
 	}
 }
 
@@ -229,6 +229,7 @@ func (m *acksDone) answer() {
 	}
 	for i, status := range m.statuses {
 		switch status {
+		case 0:
 		case store.OK:
 			m.batch[i].finish(func(*subscription.Settled) {})
 		case store.Already:
@@ -262,7 +263,7 @@ func (s *settler) onAcks(m *acksDone) {
 			s.acked.Add(id, token)
 		}
 		m.answered = i + 1
-		if status != store.NoCell {
+		if status != store.NoCell && status != 0 {
 			s.holds.unregister(id, token)
 		}
 	}
@@ -396,9 +397,9 @@ func (s *settler) storeExtends(ctx context.Context, batch []settleItem, topic *s
 	for i := range batch {
 		extends[i] = store.Extend{ID: batch[i].ask.ID, Token: batch[i].token(), Visibility: cmp.Or(batch[i].ask.Extend, cmp.Or(batch[i].lasts, topic.Visibility))}
 	}
-	limits := topic.Limits
-	if limits.Capped() {
-		m.err = s.permits.move(ctx, &limits, extends)
+	var caps [][]store.LimitKey
+	if topic.Limits.Capped() {
+		caps, m.err = s.permits.move(ctx, &topic.Limits, batch, extends)
 	}
 	if m.err == nil {
 		_, m.err = s.Resolve(ctx, func() (err error) {
@@ -406,8 +407,8 @@ func (s *settler) storeExtends(ctx context.Context, batch []settleItem, topic *s
 			return err
 		})
 	}
-	if limits.Capped() && m.err == nil {
-		s.permits.freeOver(ctx, extends, m.results, &limits)
+	if caps != nil && m.err == nil {
+		s.permits.freeOver(ctx, extends, m.results, caps)
 	}
 	m.latest = s.latest()
 	return m

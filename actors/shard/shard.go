@@ -8,9 +8,9 @@ import (
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/cells"
-	"github.com/ddq-io/ddq/actors/courier"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard/outbox"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -42,7 +42,7 @@ type Actor struct {
 	notifier  notifier
 	claimer   claimer
 	cells     cellKeeper
-	outbox    outbox
+	outbox    outboxPart
 	batching  []batchingPart // in the order in which their batches are flushed
 
 	holds   holdRegistry
@@ -66,9 +66,9 @@ func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved)
 	s.adder = newAdder(claim, &s.holder, &s.settler, &s.notifier, &s.holds)
 	s.recoverer = newRecoverer(claim, &s.loader, &s.notifier, &s.permits, &s.holds)
 	s.cells = newCellKeeper(claim, &s.notifier)
-	s.outbox = newOutbox(claim)
+	s.outbox = newOutboxPart(claim)
 	s.tasks = agenda.NewShard(agenda.Config{
-		Horizon: ref.Settings.Horizon, Wheel: ref.Settings.WheelBudget, Ready: ref.Settings.ReadyBudget, Page: loadPage, Spare: spareTime,
+		Horizon: ref.Settings.Horizon, Wheel: ref.Settings.WheelBudget, Ready: ref.Settings.ReadyBudget, Page: ref.Settings.Knobs.WithDefaults().LoadPage, Spare: spareTime,
 	}, &s.loader.wheel)
 	return s
 }
@@ -84,7 +84,7 @@ func (s *Actor) load() {
 	s.loader.load()
 	s.recoverer.watch()
 	s.cells.own()
-	s.outbox.look()
+	s.outbox.Look()
 }
 
 // readAnew is load of a shard that is this node's already: what reads of it have in flight does
@@ -119,7 +119,7 @@ func (s *Actor) Receive(c actor.Context) {
 		s.hand(m.Result, m.By == s.actor)
 	case *Configured:
 		s.topic = &m.Topic
-		s.loader.setAhead()
+		s.loader.setLimits()
 		s.cells.configured()
 	case *DescribeShard:
 		d := s.describe()
@@ -151,14 +151,14 @@ func (s *Actor) hand(m any, own bool) {
 		s.orderer.receive(m, own)
 	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cells.Runs, *cells.Outcome:
 		s.cells.receive(m, own)
-	case *ParcelsSent, *outboxAgain, *courier.Outcome:
-		s.outbox.receive(m, own)
 	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
 		s.notifier.receive(m)
 		s.cells.notice(m)
 		s.outbox.notice(m)
 	case *Placed, *HandShard, *LeaseLost, *LeaseBack, *ReleaseShard, *claimed, *givenUp:
 		s.claimer.receive(m, own)
+	default:
+		s.outbox.Receive(m, own)
 	}
 }
 
@@ -191,7 +191,7 @@ func (s *Actor) dozesUntil() store.Millis {
 	if !dozes || s.notifier.doubt || s.holds.len() > 0 || !s.claimer.inherited() || !s.claimer.idle() {
 		return 0
 	}
-	return min(until, s.cells.dozesUntil(), s.outbox.dozesUntil())
+	return min(until, s.cells.dozesUntil(), s.outbox.DozesUntil())
 }
 
 // flush starts the store calls that may start. Parts ask for it with scheduleFlush, so that
@@ -206,7 +206,7 @@ func (s *Actor) flush() {
 func (s *Actor) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
 	s.loader.wheel.Open()
-	s.loader.setAhead()
+	s.loader.setLimits()
 	s.holds.open()
 	s.holder.unsent.open()
 	s.Metrics.Shards.Inc()
@@ -240,4 +240,35 @@ func (s *Actor) describe() fleet.OwnedShard {
 		d.Epoch = 0
 	}
 	return d
+}
+
+// outboxPart is the outbox as a part of the actor.
+type outboxPart struct{ *outbox.Outbox }
+
+func newOutboxPart(claim *claimer) outboxPart {
+	b := claim.shardState
+	return outboxPart{outbox.New(outbox.Host{
+		Runtime: b.Runtime, Timers: &b.Timers, ID: b.id, Knobs: b.ref.Settings.Knobs, Topic: func() *store.Topic { return b.topic },
+		Owned: claim.owned, Fence: claim.fence, NoteError: claim.noteError, Run: b.calls.Run, Done: b.done, Post: b.post, Flush: b.scheduleFlush,
+	})}
+}
+
+func (o *outboxPart) flush()      { o.Flush() }
+func (o *outboxPart) idle() bool  { return o.Idle() }
+func (o *outboxPart) fenced() int { return o.Fenced() }
+func (o *outboxPart) lose()       { o.Lose() }
+func (o *outboxPart) stop()       { o.Stop() }
+
+// notice looks at what is another part's for what it means for the outbox.
+func (o *outboxPart) notice(message any) {
+	switch m := message.(type) {
+	case *SeqSeen:
+		if m.Parcels > 0 {
+			o.Look()
+		}
+	case *EndedElsewhere:
+		if len(m.Holds) == 0 { // another node sent a message, or changed an entity
+			o.Look()
+		}
+	}
 }

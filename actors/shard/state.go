@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/knobs"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard/timers"
@@ -18,7 +19,6 @@ import (
 const (
 	StoreRetry = time.Second // pause before asking a failing store again
 	watchSlack = time.Second // how late a timer may be before the watchdog counts it
-	loadPage   = 5000        // entries that the store is asked for at a time
 )
 
 // shardState is what the parts of a shard share.
@@ -55,6 +55,9 @@ func newShardState(rt *runtime.Runtime, id store.Shard, ref *Topic, primary *clo
 func (b *shardState) latest() store.Millis {
 	return max(b.Runtime.Latest(), b.Bound())
 }
+
+// knobs are the sizes of what it does at a time.
+func (b *shardState) knobs() knobs.Knobs { return b.ref.Settings.Knobs.WithDefaults() }
 
 // post sends a message to the shard itself. Safe from any goroutine.
 func (b *shardState) post(m any) { b.Send(b.self, m) }
@@ -115,4 +118,13 @@ func (b *shardState) topicOf(ctx context.Context, name string) (*store.Topic, er
 		return nil, nil
 	}
 	return nil, e
+}
+
+// batchingPart is a part of a shard that batches its store calls.
+type batchingPart interface {
+	flush()      // starts the calls that may start
+	idle() bool  // no call runs or waits that somebody depends on
+	fenced() int // calls in flight under the fence of the claim
+	lose()       // the claim is over: gives back what waits for a call under it
+	stop()       // the shard stops: answers what waits for a call
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/knobs"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -24,6 +25,7 @@ type Config struct {
 	WheelBudget      int
 	ReadyBudget      int
 	WatchdogInterval time.Duration
+	Knobs            knobs.Knobs
 }
 
 // Topic is what the shards of a topic share with it and with each other. It is safe

@@ -93,12 +93,12 @@ func (c *census) begin(ctx context.Context) error {
 	var left []counted
 	for i := range stats {
 		if stats[i].Parcels > 0 {
-			out, err := c.outParcels(ctx, ours[i], stats[i].Parcels)
+			in, err := c.inParcels(ctx, ours[i], stats[i].Parcels)
 			if err != nil {
 				return err
 			}
-			c.found.Out += out
-			c.found.In += stats[i].Parcels - out
+			c.found.In += in
+			c.found.Out += stats[i].Parcels - in
 		}
 		if stats[i].Cells > 0 {
 			left = append(left, counted{ours[i], stats[i].Cells})
@@ -108,10 +108,11 @@ func (c *census) begin(ctx context.Context) error {
 	return nil
 }
 
-// outParcels counts the parcels of an out-box, of as many as both boxes have.
-func (c *census) outParcels(ctx context.Context, s store.Shard, both int64) (n int64, err error) {
-	for after := int64(0); n < both; {
-		parcels, err := c.cells.Parcels(ctx, s, store.OutBox, after, censusPage)
+// inParcels counts what is in an in-box, of as many messages as a shard has. What is on its way to other shards may
+// wait for long, and be much more.
+func (c *census) inParcels(ctx context.Context, s store.Shard, all int64) (n int64, err error) {
+	for after := int64(0); n < all; {
+		parcels, err := c.cells.Parcels(ctx, s, store.InBox, after, censusPage)
 		if err != nil || len(parcels) == 0 {
 			return n, err
 		}

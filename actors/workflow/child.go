@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/workflow/cell"
 	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
@@ -43,7 +43,7 @@ func (w *Workflow) parcel(topic string) (p store.Parcel, err error) {
 		return p, err
 	}
 	body, err := (&cell.Sent{Begin: begin, Parent: w.Parent.encode()}).MarshalVT()
-	return store.Parcel{Topic: topic, To: store.CellID(store.CellBegin) + store.CellID(w.ID), Body: body}, err
+	return store.Parcel{Class: store.ClassWork, Topic: topic, To: store.CellID(store.CellBegin) + store.CellID(w.ID), Body: body}, err
 }
 
 // Arrived is what begins the child that a parcel brings, where it begins.
@@ -75,12 +75,12 @@ func Brought(c store.Cell, p *store.Parcel) bool {
 
 // parcel is an order as it lies in the in-box, or goes to another topic from a workflow.
 func (o *Order) parcel(from string) (store.Parcel, error) {
-	m, to := &cell.Sent{Order: int32(o.What), Number: o.Number}, CellID(o.ID)
+	m, to, class := &cell.Sent{Order: int32(o.What), Number: o.Number}, CellID(o.ID), store.Class(0)
 	if o.Topic != "" {
-		m.Parent, to = &cell.Parent{Id: from, Task: o.Task}, store.CellID(store.CellOrder)+store.CellID(o.ID)
+		m.Parent, to, class = &cell.Parent{Id: from, Task: o.Task}, store.CellID(store.CellOrder)+store.CellID(o.ID), store.ClassAsk
 	}
 	body, err := m.MarshalVT()
-	return store.Parcel{Topic: o.Topic, To: to, Body: body}, err
+	return store.Parcel{Class: class, Topic: o.Topic, To: to, Body: body}, err
 }
 
 // Delivered is an order from another topic as it lies in the in-box.
@@ -91,7 +91,7 @@ func Delivered(p *store.Parcel) store.Parcel {
 // AsksToEnd reports whether that is what a parcel of the out-box asks of a task or a child.
 func AsksToEnd(p *store.Parcel) bool {
 	var m cell.Sent
-	return !sent.Orders(p) || m.UnmarshalVT(p.Body) == nil && Asked(m.Order) == AskedToEnd
+	return !message.Orders(p) || m.UnmarshalVT(p.Body) == nil && Asked(m.Order) == AskedToEnd
 }
 
 // ordered does what is asked of a child, if nothing newer was: orders come again, and past each other.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -85,7 +85,7 @@ func (w *Workflow) putTasks(c *store.Commit, out *Effects, x Context) error {
 			c.Adds = append(c.Adds, t)
 			continue
 		}
-		p, err := sent.Parcel(m.Topic, t)
+		p, err := message.Parcel(m.Topic, t)
 		if err != nil {
 			return err
 		}
@@ -93,11 +93,14 @@ func (w *Workflow) putTasks(c *store.Commit, out *Effects, x Context) error {
 	}
 	for _, t := range out.Ask {
 		if t.Topic != "" {
-			c.Send = append(c.Send, sent.Ask(t.Topic, t.ID, w.ID))
+			c.Send = append(c.Send, message.Ask(t.Topic, t.ID, w.ID))
 			continue
 		}
 		c.Removes = append(c.Removes, store.Remove{ID: t.ID}) // when it is pending
 		c.Cancels = append(c.Cancels, t.ID)                   // when it runs
+	}
+	for _, t := range out.Withdraw {
+		c.Removes = append(c.Removes, store.Remove{ID: t.ID})
 	}
 	return nil
 }

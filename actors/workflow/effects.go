@@ -29,13 +29,15 @@ type Effects struct {
 	Begin  []Begin
 	Ask    []TaskRef // that are to end: pending ones are deleted, running ones asked
 	Orders []Order   // to children
-	Parts  []Part    // that are new
-	Drop   []Dropped
-	Wake   store.Millis // 0: only an event wakes it
-	Gone   bool         // all cells are deleted
-	Ended  bool         // in this step: its parent is to be told
-	Trace  *store.Trace // Ended: of the attempt by whose end it ended; nil: it is not known
-	More   bool         // there is more to do than fits into one step
+
+	Withdraw []TaskRef // that are deleted when they are pending
+	Parts    []Part    // that are new
+	Drop     []Dropped
+	Wake     store.Millis // 0: only an event wakes it
+	Gone     bool         // all cells are deleted
+	Ended    bool         // in this step: its parent is to be told
+	Trace    *store.Trace // Ended: of the attempt by whose end it ended; nil: it is not known
+	More     bool         // there is more to do than fits into one step
 }
 
 // TaskRef names a task.

@@ -33,6 +33,9 @@ func (p *transition) ended(e Ended) {
 		p.grow(unit, e.Growth)
 	case u.Asked:
 		p.end(unit, UnitCancelled)
+	case p.isWithdrawn(&e):
+		u.Why = WhyWorkflowFailed
+		p.end(unit, UnitCancelled)
 	default:
 		u.Why = e.Why
 		p.failed(unit)

@@ -3,7 +3,7 @@ package workflow
 import (
 	"strings"
 
-	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/workflow/cell"
 	"github.com/ddq-io/ddq/store"
 )
@@ -43,7 +43,11 @@ func (e *Ended) parcel(topic, id string, say []byte) (store.Parcel, error) {
 		Task: e.Task, Outcome: int32(e.Outcome), Why: int32(e.Why), At: int64(e.At), Begun: int64(e.Begun),
 		Error: []byte(e.Error), Result: e.Result, Growth: say,
 	}}).MarshalVT()
-	return store.Parcel{Topic: topic, To: CellID(id), Body: body}, err
+	p := store.Parcel{Topic: topic, To: CellID(id), Body: body}
+	if topic != "" {
+		p.Class = store.ClassCompletion
+	}
+	return p, err
 }
 
 // Refused is what becomes of a task or a child of the out-box that its topic refuses for good, if it is
@@ -85,14 +89,14 @@ func instead(p *store.Parcel, e Ended) (c store.Commit, isStep bool) {
 // task of an ack.
 func senderOf(p *store.Parcel) (id, task string) {
 	switch {
-	case sent.HasTask(p):
-		t, err := sent.Task(p, "")
+	case message.HasTask(p):
+		t, err := message.Task(p, "")
 		if err != nil || t.Tells == "" || t.Tells.Kind() != store.CellHome {
 			return "", ""
 		}
 		_, id = homeOf(t.Tells)
 		return id, t.ID
-	case sent.Begins(p), sent.Orders(p):
+	case message.Begins(p), message.Orders(p):
 		var c cell.Sent
 		if c.UnmarshalVT(p.Body) != nil {
 			return "", ""

@@ -11,7 +11,12 @@ import (
 // IsStuck reports whether a workflow that is open has no cause to go on: nothing of it is made,
 // and no time wakes it. There is no such workflow, but by a fault.
 func (s *Stored) IsStuck() bool {
-	return s.w.Phase.Open() && !s.w.IsPaused && s.Cell.Wake == 0 && s.count(UnitMade)+s.count(UnitUndoing) == 0
+	return s.w.Phase.Open() && !s.w.IsPaused && s.Cell.Wake == 0 && (s.count(UnitMade)+s.count(UnitUndoing) == 0 || s.timedOutBefore())
+}
+
+// timedOutBefore reports whether a workflow timed out under a version that let it wait for workers.
+func (s *Stored) timedOutBefore() bool {
+	return timedOut(s.w) && s.Cell.Wake == 0 && s.count(UnitMade) > 0
 }
 
 // HasTasks reports whether a workflow may have tasks that are not over, here or elsewhere.

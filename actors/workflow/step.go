@@ -17,7 +17,7 @@ func Apply(w *Workflow, events []Event, env Env) (*Workflow, Effects, *refusal.E
 			return w, Effects{}, err
 		}
 	}
-	(&settling{transition: p, first: w.Serial}).settle()
+	(&settling{transition: p, first: w.Serial, woke: len(events) == 0}).settle()
 	p.sweep()
 	return p.w, p.out, nil
 }
@@ -40,6 +40,7 @@ type settling struct {
 	*transition
 
 	first int64 // what has a higher number is of this step
+	woke  bool  // nothing has happened but that its time came
 	made  int   // pieces of the commit, about, for what is made
 	bytes int   // of that
 	anew  bool  // all steps are to be visited, those behind the present one at once
@@ -80,6 +81,7 @@ func (p *settling) settle() {
 	}
 	p.timeOut()
 	p.passWaits()
+	p.withdrawAll()
 	for {
 		p.askAll()
 		p.visitAll()
@@ -185,23 +187,5 @@ func (p *settling) setWake() {
 	if p.timesOut() {
 		wakeAt(w.timeoutAt())
 	}
-}
-
-// timesOut reports whether a timeout changes anything now.
-func (p *settling) timesOut() bool {
-	w := p.w
-	return w.Def.Timeout > 0 && (w.Phase == Running || w.Phase == Failing && w.Cause == CauseStep)
-}
-
-func (w *Workflow) timeoutAt() store.Millis {
-	if w.Def.Timeout == 0 {
-		return 0
-	}
-	return w.Started.Add(w.Def.Timeout)
-}
-
-func (p *settling) timeOut() {
-	if p.timesOut() && p.Now >= p.w.timeoutAt() {
-		p.fail(CauseTimedOut, "")
-	}
+	wakeAt(p.withdrawsAt())
 }

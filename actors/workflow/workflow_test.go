@@ -12,7 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/ddq-io/ddq/actors/sent"
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/store"
 )
@@ -180,6 +180,13 @@ func (x *scenario) told(before *Workflow, out *Effects, c *store.Commit) string 
 		fmt.Fprintf(&b, "ask %d\n", len(out.Ask))
 		out.Ask = nil
 	}
+	for _, t := range out.Withdraw {
+		for name, task := range x.tasks {
+			if task == t.ID && !strings.Contains(name, "@") {
+				fmt.Fprintf(&b, "delete %s if it is pending\n", name)
+			}
+		}
+	}
 	for _, asked := range out.Ask {
 		for name, task := range x.tasks {
 			if task == asked.ID && !strings.Contains(name, "@") {
@@ -232,8 +239,8 @@ func inTopic(topic string) string {
 func (x *scenario) tasksOf(c *store.Commit) (tasks []*store.Task) {
 	tasks = append(tasks, c.Adds...)
 	for i := range c.Send {
-		if p := &c.Send[i]; sent.HasTask(p) {
-			t, err := sent.Task(p, "")
+		if p := &c.Send[i]; message.HasTask(p) {
+			t, err := message.Task(p, "")
 			if err != nil || t.Tells != "ht/w" || t.StepOf.Topic != "t" || p.To.Key() != t.ID {
 				x.Fatalf(x.T, "sent %+v, %v", t, err)
 			}
@@ -247,7 +254,7 @@ func (x *scenario) tasksOf(c *store.Commit) (tasks []*store.Task) {
 // sendChild remembers the parcel of a child that goes to another topic.
 func (x *scenario) sendChild(c *store.Commit, begin *Begin) {
 	for _, p := range c.Send {
-		if sent.Begins(&p) && p.To.Key() == begin.ID && p.Topic == begin.Topic {
+		if message.Begins(&p) && p.To.Key() == begin.ID && p.Topic == begin.Topic {
 			x.sent[begin.Task] = p
 		}
 	}
@@ -353,7 +360,7 @@ func (x *scenario) event(cmd string, words []string, input string) Event {
 		name = names[0]
 	}
 	switch cmd {
-	case "refused", "taken-back": // what lies in the out-box, by the courier
+	case "refused", "taken-back": // what lies in the out-box, by the relay
 		p := x.sent[x.task(name)]
 		c, isStep := Refused(&p, "NO_TOPIC: no topic", x.at)
 		if cmd == "taken-back" {
@@ -368,7 +375,7 @@ func (x *scenario) event(cmd string, words []string, input string) Event {
 	end, ended := e.(Ended)
 	if p := x.sent[end.Task]; !ended || p.Topic == "" {
 		return e
-	} else if sent.HasTask(&p) {
+	} else if message.HasTask(&p) {
 		return x.home(end)
 	}
 	p, err := end.parcel("t", "w", nil)

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -193,6 +196,39 @@ func TestNothingIsWrittenAfterAGap(t *testing.T) {
 	}
 	if got := records(t, path); len(got) != 1 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestACallThatWasDoneIsAnsweredAsItWas: a call whose record is written and whose outcome cannot be
+// must not look as if it had not been done, or its caller does it again.
+func TestACallThatWasDoneIsAnsweredAsItWas(t *testing.T) {
+	for _, answer := range []error{nil, errors.New("no such topic")} {
+		path := filepath.Join(t.TempDir(), "audit")
+		l := open(t, path)
+		inner := l.file
+		broken, err := os.Open(path) // may not be written
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer broken.Close()
+		a := Auditor{Log: l, Audited: func(string) bool { return true }, Code: func(error) string { return "code" }}
+		done := 0
+		unary := func(context.Context, any) (any, error) {
+			done, l.file = done+1, broken
+			return "reply", answer
+		}
+		info := &grpc.UnaryServerInfo{FullMethod: "m"}
+		if reply, err := a.Unary(t.Context(), nil, info, unary); reply != "reply" || !errors.Is(err, answer) {
+			t.Errorf("a call that ends with %v is answered %v, %v", answer, reply, err)
+		}
+		l.file = inner
+		var p *problem.Error
+		if reply, err := a.Unary(t.Context(), nil, info, unary); reply != nil || !errors.As(err, &p) || p.Reason != "AUDIT_DOWN" || p.RetryAfter > 0 || done != 1 {
+			t.Errorf("the next call is answered %v, %v, and %d were done", reply, err, done)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -18,13 +18,17 @@ type Auditor struct {
 	Code func(error) string
 }
 
+// down is of a call that was not done. Nothing is written any more until the server is restarted, so to repeat the
+// call there does not help.
 func down() *problem.Error {
 	return &problem.Error{
-		Kind: problem.Unavailable, Reason: "AUDIT_DOWN", Message: "this call is written down, and the server cannot write", RetryAfter: problem.RetrySoon,
+		Kind: problem.Unavailable, Reason: "AUDIT_DOWN", RetryAfter: problem.NoRetry,
+		Message: "this call is written down, and the server's audit log cannot be written until it is restarted",
 	}
 }
 
-// Unary writes down a unary call before it is done, and what came of it before it is answered.
+// Unary writes down a unary call before it is done, and what came of it before it is
+// answered, if that can be written.
 func (a *Auditor) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if !a.Audited(info.FullMethod) {
 		return handler(ctx, request)
@@ -38,10 +42,15 @@ func (a *Auditor) Unary(ctx context.Context, request any, info *grpc.UnaryServer
 	if answer != nil {
 		c.ID, answer = requestid.Name(ctx, answer)
 	}
-	if err := a.Log.Answered(ctx, asked, c, a.Code(answer)); err != nil {
-		return nil, down() // that it was asked for is written down
-	}
+	a.answered(ctx, asked, c, answer)
 	return reply, answer
+}
+
+// answered writes down what came of a call that was done. Where it cannot, the caller is told what
+// came of it all the same: what looks refused is done again. That the call was asked for is written
+// down, the log has said why it ends there, and every later call is refused.
+func (a *Auditor) answered(ctx context.Context, asked int64, c *Call, answer error) {
+	_ = a.Log.Answered(ctx, asked, c, a.Code(answer))
 }
 
 // Stream writes down when a stream begins and how it ends.
@@ -59,8 +68,6 @@ func (a *Auditor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamSer
 	if answer != nil {
 		c.ID, answer = requestid.Name(ctx, answer)
 	}
-	if err := a.Log.Answered(ctx, asked, c, a.Code(answer)); err != nil {
-		return down()
-	}
+	a.answered(ctx, asked, c, answer)
 	return answer
 }

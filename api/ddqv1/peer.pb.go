@@ -409,12 +409,14 @@ func (x *ReleasedNotice) GetShard() int32 {
 	return 0
 }
 
-// FreedNotice says that permits of caps may be free that the node waits for.
+// FreedNotice says that permits of caps or tokens of rates may be free that the node waits for.
 type FreedNotice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	// One for each permit; empty for the topic's own cap.
-	Keys          [][]byte `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Of caps; empty for the topic's own.
+	Keys [][]byte `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Of rates; empty for the topic's own.
+	RateKeys      [][]byte `protobuf:"bytes,3,rep,name=rate_keys,json=rateKeys,proto3" json:"rate_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,6 +461,13 @@ func (x *FreedNotice) GetTopic() string {
 func (x *FreedNotice) GetKeys() [][]byte {
 	if x != nil {
 		return x.Keys
+	}
+	return nil
+}
+
+func (x *FreedNotice) GetRateKeys() [][]byte {
+	if x != nil {
+		return x.RateKeys
 	}
 	return nil
 }
@@ -1957,10 +1966,11 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"holdTokens\"<\n" +
 	"\x0eReleasedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
-	"\x05shard\x18\x02 \x01(\x05R\x05shard\"7\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\"T\n" +
 	"\vFreedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
-	"\x04keys\x18\x02 \x03(\fR\x04keys\"w\n" +
+	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x1b\n" +
+	"\trate_keys\x18\x03 \x03(\fR\brateKeys\"w\n" +
 	"\rWaitingNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +

@@ -436,6 +436,15 @@ func (m *FreedNotice) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.RateKeys) > 0 {
+		for iNdEx := len(m.RateKeys) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.RateKeys[iNdEx])
+			copy(dAtA[i:], m.RateKeys[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.RateKeys[iNdEx])))
+			i--
+			dAtA[i] = 0x1a
+		}
+	}
 	if len(m.Keys) > 0 {
 		for iNdEx := len(m.Keys) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.Keys[iNdEx])
@@ -2043,6 +2052,12 @@ func (m *FreedNotice) SizeVT() (n int) {
 	}
 	if len(m.Keys) > 0 {
 		for _, b := range m.Keys {
+			l = len(b)
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if len(m.RateKeys) > 0 {
+		for _, b := range m.RateKeys {
 			l = len(b)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3714,6 +3729,38 @@ func (m *FreedNotice) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Keys = append(m.Keys, make([]byte, postIndex-iNdEx))
 			copy(m.Keys[len(m.Keys)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RateKeys", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.RateKeys = append(m.RateKeys, make([]byte, postIndex-iNdEx))
+			copy(m.RateKeys[len(m.RateKeys)-1], dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

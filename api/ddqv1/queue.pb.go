@@ -2223,7 +2223,10 @@ type SubscribeResponse struct {
 	Demand *Demand `protobuf:"bytes,6,opt,name=demand,proto3" json:"demand,omitempty"`
 	// On streams of workers with on_demand: a node came or went, or its state
 	// changed. ListNodes has the current ones.
-	NodesChanged  bool `protobuf:"varint,7,opt,name=nodes_changed,json=nodesChanged,proto3" json:"nodes_changed,omitempty"`
+	NodesChanged bool `protobuf:"varint,7,opt,name=nodes_changed,json=nodesChanged,proto3" json:"nodes_changed,omitempty"`
+	// Of frames with deliveries: what the clock by which tasks become due said when this was
+	// sent, in Unix milliseconds; 0: not told. A worker goes by it where it compares moments.
+	ServerTimeMs  int64 `protobuf:"varint,8,opt,name=server_time_ms,json=serverTimeMs,proto3" json:"server_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2305,6 +2308,13 @@ func (x *SubscribeResponse) GetNodesChanged() bool {
 		return x.NodesChanged
 	}
 	return false
+}
+
+func (x *SubscribeResponse) GetServerTimeMs() int64 {
+	if x != nil {
+		return x.ServerTimeMs
+	}
+	return 0
 }
 
 type Subscribed struct {
@@ -3174,7 +3184,9 @@ func (x *RetrieveRequest) GetVisibilityTimeoutMs() int64 {
 type RetrieveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty when none became due in time.
-	Deliveries    []*Delivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	Deliveries []*Delivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	// Of SubscribeResponse.
+	ServerTimeMs  int64 `protobuf:"varint,2,opt,name=server_time_ms,json=serverTimeMs,proto3" json:"server_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3214,6 +3226,13 @@ func (x *RetrieveResponse) GetDeliveries() []*Delivery {
 		return x.Deliveries
 	}
 	return nil
+}
+
+func (x *RetrieveResponse) GetServerTimeMs() int64 {
+	if x != nil {
+		return x.ServerTimeMs
+	}
+	return 0
 }
 
 type AckRequest struct {
@@ -4286,7 +4305,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x11local_shards_only\x18\x05 \x01(\bR\x0flocalShardsOnly\x12\x1b\n" +
 	"\ton_demand\x18\x06 \x01(\bR\bonDemand\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x12\x1b\n" +
-	"\tmax_bytes\x18\b \x01(\x03R\bmaxBytes\"\xc0\x02\n" +
+	"\tmax_bytes\x18\b \x01(\x03R\bmaxBytes\"\xe6\x02\n" +
 	"\x11SubscribeResponse\x122\n" +
 	"\n" +
 	"subscribed\x18\x01 \x01(\v2\x12.ddq.v1.SubscribedR\n" +
@@ -4298,7 +4317,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\acancels\x18\x04 \x03(\v2\x0e.ddq.v1.CancelR\acancels\x12#\n" +
 	"\x05drain\x18\x05 \x01(\v2\r.ddq.v1.DrainR\x05drain\x12&\n" +
 	"\x06demand\x18\x06 \x01(\v2\x0e.ddq.v1.DemandR\x06demand\x12#\n" +
-	"\rnodes_changed\x18\a \x01(\bR\fnodesChanged\"x\n" +
+	"\rnodes_changed\x18\a \x01(\bR\fnodesChanged\x12$\n" +
+	"\x0eserver_time_ms\x18\b \x01(\x03R\fserverTimeMs\"x\n" +
 	"\n" +
 	"Subscribed\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\"\n" +
@@ -4368,11 +4388,12 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
 	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\x12\x16\n" +
 	"\x06worker\x18\x04 \x01(\tR\x06worker\x122\n" +
-	"\x15visibility_timeout_ms\x18\x05 \x01(\x03R\x13visibilityTimeoutMs\"D\n" +
+	"\x15visibility_timeout_ms\x18\x05 \x01(\x03R\x13visibilityTimeoutMs\"j\n" +
 	"\x10RetrieveResponse\x120\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x10.ddq.v1.DeliveryR\n" +
-	"deliveries\"A\n" +
+	"deliveries\x12$\n" +
+	"\x0eserver_time_ms\x18\x02 \x01(\x03R\fserverTimeMs\"A\n" +
 	"\n" +
 	"AckRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1d\n" +

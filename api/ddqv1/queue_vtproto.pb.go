@@ -1880,6 +1880,11 @@ func (m *SubscribeResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ServerTimeMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ServerTimeMs))
+		i--
+		dAtA[i] = 0x40
+	}
 	if m.NodesChanged {
 		i--
 		if m.NodesChanged {
@@ -2730,6 +2735,11 @@ func (m *RetrieveResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ServerTimeMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ServerTimeMs))
+		i--
+		dAtA[i] = 0x10
 	}
 	if len(m.Deliveries) > 0 {
 		for iNdEx := len(m.Deliveries) - 1; iNdEx >= 0; iNdEx-- {
@@ -4472,6 +4482,9 @@ func (m *SubscribeResponse) SizeVT() (n int) {
 	if m.NodesChanged {
 		n += 2
 	}
+	if m.ServerTimeMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ServerTimeMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4788,6 +4801,9 @@ func (m *RetrieveResponse) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.ServerTimeMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ServerTimeMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -9760,6 +9776,25 @@ func (m *SubscribeResponse) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.NodesChanged = bool(v != 0)
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ServerTimeMs", wireType)
+			}
+			m.ServerTimeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ServerTimeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -11824,6 +11859,25 @@ func (m *RetrieveResponse) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ServerTimeMs", wireType)
+			}
+			m.ServerTimeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ServerTimeMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

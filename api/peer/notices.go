@@ -156,7 +156,7 @@ func sizeOf(n *fleet.Notice) int {
 		size += 1 + len(n.Pending[i].Tasks)
 	}
 	for i := range n.Freed {
-		size += len(n.Freed[i].Keys)
+		size += len(n.Freed[i].Keys) + len(n.Freed[i].RateKeys)
 	}
 	for i := range n.Ended {
 		size += len(n.Ended[i].Holds)

@@ -61,6 +61,9 @@ func appendNotice(f *ddqv1.NotifyRequest, n *fleet.Notice) {
 		for _, key := range n.Freed[i].Keys {
 			w.Keys = append(w.Keys, []byte(key))
 		}
+		for _, key := range n.Freed[i].RateKeys {
+			w.RateKeys = append(w.RateKeys, []byte(key))
+		}
 		f.Freed = append(f.Freed, w)
 	}
 	for _, s := range n.Released {

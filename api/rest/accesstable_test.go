@@ -87,7 +87,7 @@ func (rt *route) ask(ctx context.Context, t *testing.T, at string) *http.Request
 // cell is what became of a request, as the table says it.
 func (r *rig) cell(rt *route, header string) string {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
 	request := rt.ask(ctx, r.T, r.url)
 	if name, value, there := strings.Cut(header, ": "); there {

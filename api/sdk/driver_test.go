@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // driver is a process that makes calls of an SDK, and tells what its worker does.
 type driver struct {

@@ -99,6 +99,9 @@ func noticeOf(f *ddqv1.NotifyRequest) (n fleet.Notice) {
 		for _, key := range freed.Keys {
 			notice.Keys = append(notice.Keys, string(key))
 		}
+		for _, key := range freed.RateKeys {
+			notice.RateKeys = append(notice.RateKeys, string(key))
+		}
 		n.Freed = append(n.Freed, notice)
 	}
 	for _, r := range f.Released {

@@ -85,7 +85,7 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 			end(true) // the answer is written when this returns
 		}
 	}
-	return &ddqv1.RetrieveResponse{Deliveries: deliveries}, nil
+	return &ddqv1.RetrieveResponse{Deliveries: deliveries, ServerTimeMs: delivery.ServerTime(out, at)}, nil
 }
 
 func retrieveOptions(r *ddqv1.RetrieveRequest) (o subscription.Options, wait time.Duration, e *problem.Error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -253,24 +254,31 @@ func TestScheduledWorkflowsAreForecast(t *testing.T) {
 	})
 }
 
-// TestScheduledWorkflowIsDueLater begins by its jitter and not before.
+// TestScheduledWorkflowIsDueLater begins by its jitter, and is not there before: a pause, an edit or a
+// deletion until then makes none.
 func TestScheduledWorkflowIsDueLater(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		must(r, closed(func(s *ddqv1.Schedule) { s.Timetable.JitterMs = time.Hour.Milliseconds() })(r))
 		plan, err := r.schedules.DryRun(r.Context(), &ddqv1.DryRunRequest{Topic: "shop", To: inAn(second)})
 		must(r, err)
-		due := plan.GetRuns()[0].GetDue()
+		run := plan.GetRuns()[0]
+		due := run.GetDue().AsTime()
+		absent := func(when string) {
+			t.Helper()
+			if got, err := r.workflows.GetWorkflow(r.Context(), &ddqv1.GetWorkflowRequest{Topic: "shop", Id: run.GetId()}); status.Code(err) != codes.NotFound {
+				r.Errorf("%s: %v, %v", when, got, err)
+			}
+		}
 		until(2*time.Hour + time.Second)
-		if s := r.flow(plan.GetRuns()[0].GetId()); s.GetSteps()[0].GetState() != ddqv1.StepState_STEP_STATE_WAITING || s.GetStatus().GetStartedAt().AsTime() != due.AsTime() {
-			r.Errorf("before its time: %v", s)
-		}
-		time.Sleep(time.Until(due.AsTime()) - time.Millisecond)
-		if s := r.flow(plan.GetRuns()[0].GetId()); s.GetSteps()[0].GetState() != ddqv1.StepState_STEP_STATE_WAITING {
-			r.Errorf("a millisecond before: %v", s)
-		}
-		time.Sleep(time.Until(due.AsTime()))
+		absent("at the time of the schedule")
+		time.Sleep(time.Until(due) - time.Millisecond)
+		absent("a millisecond before")
+		time.Sleep(time.Until(due))
 		if d := r.take("shop"); d.Task.GetStep().GetName() != "count" {
 			r.Errorf("took %v", d.Task)
+		}
+		if s := r.flow(run.GetId()).GetStatus(); s.GetStartedAt().AsTime() != due {
+			r.Errorf("it began at %v, want %v", s.GetStartedAt().AsTime(), due)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/subscription"
@@ -209,6 +210,7 @@ func TestTaskOfAnAckThatCannotBeDeliveredIsADeadLetter(t *testing.T) {
 		configure(t, s, "audit", func(*store.Topic) {})
 		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
 		first := w.Gets("first")["first"]
+		servicetest.EnqueueOne(t, s, service.NewTask{Topic: "audit", Task: store.Task{ID: "taken", MaxRetries: -1}, When: service.When{Delay: time.Hour}})
 		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused = true })
 		large, taken := nextTask("audit", "too large by then"), nextTask("audit", "x")
 		large.Task.ID, taken.Task.ID = "large", "taken"
@@ -217,7 +219,6 @@ func TestTaskOfAnAckThatCannotBeDeliveredIsADeadLetter(t *testing.T) {
 		}
 		servicetest.Idle(time.Second)
 		configure(t, s, "audit", func(c *store.Topic) { c.EnqueuePaused, c.MaxPayload = false, 3 })
-		servicetest.EnqueueOne(t, s, service.NewTask{Topic: "audit", Task: store.Task{ID: "taken", MaxRetries: -1}, When: service.When{Delay: time.Hour}})
 		servicetest.Idle(10 * time.Second)
 		for _, size := range []int{1, 10} {
 			why := make(map[string]string)
@@ -263,6 +264,63 @@ func TestTaskOfAnAckThatCannotBeDeliveredIsADeadLetter(t *testing.T) {
 			t.Errorf("delete: %d, %v", n, err)
 		}
 		if page, _, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, 10, ""); len(page) != 0 || err != nil {
+			t.Errorf("what is left: %+v, %v", page, err)
+		}
+	})
+}
+
+// Two of one id, for two topics, are two dead letters, and so is one that a node of before has kept under the id alone.
+// The id is that of all of them.
+func TestUndeliverableTasksOfOneID(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		for _, topic := range []string{"invoices", "shipping"} {
+			configure(t, s, topic, func(c *store.Topic) { c.EnqueuePaused = true })
+		}
+		of := func(topic, id string) service.NewTask {
+			task := nextTask(topic, "of "+topic)
+			task.Task.ID = id
+			return task
+		}
+		servicetest.EnqueueOne(t, s, nextTask("mail", "first"))
+		if _, err := ackNext(t, s, "mail", w.Gets("first")["first"], of("invoices", "order-17"), of("shipping", "order-17"), of("shipping", "other")); err != nil {
+			t.Fatal(err)
+		}
+		servicetest.Idle(time.Second)
+		for _, topic := range []string{"invoices", "shipping"} {
+			configure(t, s, topic, func(c *store.Topic) { c.EnqueuePaused, c.MaxPayload = false, 3 })
+		}
+		servicetest.Idle(10 * time.Second)
+		mail, _ := s.Node().Topics().Opened("mail")
+		at := store.Shard{Topic: "mail"}
+		kept, err := s.Node().Cells().Listed(t.Context(), at, message.List, store.Wake{}, 10)
+		if err != nil || len(kept) != 3 {
+			t.Fatalf("%d are kept, %v", len(kept), err)
+		}
+		old := kept[0]
+		old.ID = store.CellID(store.CellRefused) + "order-17"
+		if _, _, err := s.Node().Cells().Commit(t.Context(), at.For(mail.Config().Life), nil, []store.Commit{{Puts: []store.Put{{Cell: old}}}}); err != nil {
+			t.Fatal(err)
+		}
+		why := make(map[string]int)
+		page, _, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, 100, "")
+		for _, f := range page {
+			topic, _, _ := strings.Cut(f.LastError, ":")
+			why[f.ID+" "+topic]++
+		}
+		if err != nil || len(why) != 3 || why["order-17 for topic invoices"] != 2 || why["order-17 for topic shipping"] != 1 || why["other for topic shipping"] != 1 {
+			t.Fatalf("dead letters are %v, %v", why, err)
+		}
+		configure(t, s, "shipping", func(c *store.Topic) { c.MaxPayload = 100 })
+		if done, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{"order-17", "none"}, service.DeadFilter{}, service.Pace{}); done.Count != 3 || !slices.Equal(done.Missing, []string{"none"}) || err != nil {
+			t.Errorf("requeued %+v, %v", done, err)
+		}
+		servicetest.Idle(10 * time.Second)
+		servicetest.Subscribe(t, s, "shipping", 100).Gets("of shipping")
+		if n, missing, err := s.DeadLetters.Delete(t.Context(), "mail", []string{"order-17"}, service.DeadFilter{}, service.Pace{}); n != 2 || len(missing) != 0 || err != nil {
+			t.Errorf("deleted %d, missing %v, %v", n, missing, err)
+		}
+		if page, _, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, 100, ""); len(page) != 1 || page[0].ID != "other" || err != nil {
 			t.Errorf("what is left: %+v, %v", page, err)
 		}
 	})

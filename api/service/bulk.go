@@ -221,8 +221,8 @@ func (s *BulkEditor) targets(ctx context.Context, t *store.Topic, shard store.Sh
 	}
 }
 
-// deleteTargets deletes tasks that are still as they were seen: an edit that nobody
-// could see here may have made them others. Those of steps stay.
+// deleteTargets deletes tasks that are still as they were seen: an edit may have made them others,
+// which the filter does not match. Those of steps stay.
 func (s *BulkEditor) deleteTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (n int64, err error) {
 	ids := make([]string, len(targets))
 	for i, t := range targets {
@@ -236,28 +236,30 @@ func (s *BulkEditor) deleteTargets(ctx context.Context, ref *actors.Topic, shard
 	if e != nil {
 		return 0, e
 	}
-	ids = ids[:0]
+	removals := make([]store.Removal, 0, len(targets))
 	for i, t := range targets {
-		if now[i].State.Pending() && now[i].Version() == t.version && !owned[t.id] {
-			ids = append(ids, t.id)
+		if now[i].State.Pending() && !owned[t.id] {
+			removals = append(removals, store.Removal{ID: t.id, IfVersion: t.version})
 		}
 	}
 	var stamp store.Stamp
 	var results []store.RemoveResult
 	repeated, err := s.node.Resolve(ctx, func() (err error) {
-		stamp, results, err = s.store.Remove(ctx, shard, ids)
+		stamp, results, err = s.store.Remove(ctx, shard, removals)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	ref.Deleted(shard.N, stamp.Seq, ids...)
-	for _, r := range results {
+	ids = ids[:0]
+	for i, r := range results {
 		if r.Status == store.OK {
-			n++
+			ids = append(ids, removals[i].ID)
 		}
 	}
-	if repeated && n < int64(len(ids)) {
+	ref.Deleted(shard.N, stamp.Seq, ids...)
+	n = int64(len(ids))
+	if repeated && n < int64(len(removals)) {
 		return n, store.ErrUnknown // the try without an answer may have deleted them
 	}
 	return n, nil

@@ -294,5 +294,5 @@ func made(e *store.Edit, found *store.Snapshot) bool {
 	}
 	w := e.Task
 	return w == nil || w.Fingerprint == t.Fingerprint && bytes.Equal(w.Payload, t.Payload) && slices.Equal(w.Attributes, t.Attributes) &&
-		w.Expires == t.Expires && w.Visibility == t.Visibility && w.MaxRetries == t.MaxRetries && reflect.DeepEqual(w.Backoff, t.Backoff) && w.Traits.Same(t.Traits)
+		w.Expires == t.Expires && w.Visibility == t.Visibility && w.HandlerTimeout == t.HandlerTimeout && w.MaxRetries == t.MaxRetries && reflect.DeepEqual(w.Backoff, t.Backoff) && w.Traits.Same(t.Traits)
 }

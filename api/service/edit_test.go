@@ -268,7 +268,7 @@ func TestLostAnswersOfEdits(t *testing.T) {
 		}
 		shard := place.Candidates(topicConfig(t, s, "mail"), "a")[0]
 		st.lose, st.then = 1, func() { // somebody else is faster
-			if _, _, err := st.Store.Remove(t.Context(), shard, []string{"a"}); err != nil {
+			if _, _, err := st.Store.Remove(t.Context(), shard, store.Removals("a")); err != nil {
 				t.Error(err)
 			}
 		}

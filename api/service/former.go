@@ -138,7 +138,7 @@ func (f *former) clearLeftovers(ctx context.Context) {
 		l.out.Replaced = l.state
 		_, removed, err := f.store.RemoveDead(ctx, l.shard, []string{l.id})
 		if err == nil && removed[0] == store.NotFound { // it was requeued meanwhile, see givenAnew
-			_, _, err = f.store.Remove(ctx, l.shard, []string{l.id})
+			_, _, err = f.store.Remove(ctx, l.shard, store.Removals(l.id))
 		}
 		if err != nil {
 			f.node.Log().Warn("replaced dead letter not deleted", "topic", l.shard.Topic, "task", l.id, "err", err)

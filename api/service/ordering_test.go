@@ -85,7 +85,7 @@ func TestWhatKeepsOthersBackMayGo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Node().Store().Remove(t.Context(), f.Shard, []string{head}); err != nil {
+			if _, _, err := s.Node().Store().Remove(t.Context(), f.Shard, store.Removals(head)); err != nil {
 				t.Error(err)
 			}
 			servicetest.Idle(15 * time.Second)
@@ -340,4 +340,74 @@ func TestKeyGoesOnAfterAFailingStore(t *testing.T) {
 			w.Settle(subscription.SettleAck, w.Gets(name)[name])
 		}
 	})
+}
+
+// meddledStore calls a function behind a read of a dead task.
+type meddledStore struct {
+	*memstore.Store
+	meddle func(reads int)
+	reads  int
+}
+
+func (m *meddledStore) Get(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
+	stamp, found, err := m.Store.Get(ctx, s, ids)
+	if m.meddle != nil && len(found) == 1 && found[0].State == store.StateDead {
+		m.reads++
+		m.meddle(m.reads)
+	}
+	return stamp, found, err
+}
+
+// TestADeadLetterThatMovesIsRequeuedOnce although two users requeue it at once, and its new task is done before
+// the slower one of them goes on.
+func TestADeadLetterThatMovesIsRequeuedOnce(t *testing.T) {
+	for slow := 1; slow <= 4; slow++ { // at which read of the dead letter the first one is held up
+		synctest.Test(t, func(t *testing.T) {
+			st := &meddledStore{Store: memstore.New()}
+			s := servicetest.Start(t, actors.Config{Topic: store.Topic{Shards: 2}}, st)
+			defer servicetest.Stop(s)
+			w := servicetest.Subscribe(t, s, "mail", 100)
+			servicetest.EnqueueOne(t, s, servicetest.InLine("k", "dead", 0))
+			dead := w.Gets("dead")["dead"]
+			w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: dead.Task.ID, Token: dead.Token, Permanent: true}})
+			servicetest.EnqueueOne(t, s, servicetest.InLine("other", "kept", time.Hour)) // so the shards of before stay
+			servicetest.Idle(time.Second)
+			if _, err := s.Topics.Reshard(t.Context(), "mail", 5); err != nil {
+				t.Fatal(err)
+			}
+			requeue := func() (done service.Requeued) {
+				done, err := s.DeadLetters.Requeue(t.Context(), "mail", []string{dead.Task.ID}, service.DeadFilter{}, service.Pace{})
+				if err != nil {
+					t.Errorf("requeue: %v", err)
+				}
+				return done
+			}
+			runs, faster := 0, service.Requeued{}
+			finish := func() {
+				servicetest.Idle(3 * time.Second)
+				for _, d := range w.Take() {
+					if runs++; d.Task.Attempt != 1 || d.Task.LastError != "" {
+						t.Errorf("requeued as attempt %d after %q", d.Task.Attempt, d.Task.LastError)
+					}
+					w.Settle(subscription.SettleAck, d)
+				}
+				servicetest.Idle(time.Second)
+			}
+			st.meddle = func(reads int) {
+				if reads == slow {
+					st.meddle = nil
+					faster = requeue()
+					finish()
+				}
+			}
+			slower := requeue()
+			finish()
+			if runs != 1 || faster.Count+slower.Count != 1 {
+				t.Errorf("held up at read %d: the task ran %d times, requeued %d and %d times", slow, runs, faster.Count, slower.Count)
+			}
+			if left, _, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{}, 10, ""); len(left) > 0 || err != nil {
+				t.Errorf("%d dead letters are left: %v", len(left), err)
+			}
+		})
+	}
 }

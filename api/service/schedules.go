@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/schedule/access"
 	"github.com/ddq-io/ddq/actors/workflow/graph"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/workflows"
@@ -30,6 +31,10 @@ func (s scheduleTasks) FitsFlow(ctx context.Context, at string, d *graph.Definit
 func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error {
 	_, err := s.tasks.requestCancel(ctx, topic, id, true, true)
 	return err
+}
+
+func (s scheduleTasks) Discard(ctx context.Context, topic *store.Topic, ids []string) *problem.Error {
+	return problem.FromStore(access.Discard(ctx, s.tasks.store, topic, ids))
 }
 
 func (s scheduleTasks) Outbox(ctx context.Context, topic *store.Topic) *problem.Error {

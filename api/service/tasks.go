@@ -73,7 +73,7 @@ func (s *Tasks) delete(ctx context.Context, topic, id string, force bool) (found
 		var stamp store.Stamp
 		var results []store.RemoveResult
 		repeated, err := s.node.Resolve(ctx, func() (err error) {
-			stamp, results, err = s.store.Remove(ctx, place, []string{id})
+			stamp, results, err = s.store.Remove(ctx, place, store.Removals(id))
 			return err
 		})
 		if err != nil {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/workflows"
@@ -63,7 +63,7 @@ func (s *Topics) erase(ctx context.Context, t *store.Topic, runs []audiences.Ope
 var keptLists = []struct{ list, has string }{
 	{schedules.List, "schedules"},
 	{workflows.OpenList, "open workflows"},
-	{sent.List, "undeliverable tasks"},
+	{message.List, "undeliverable tasks"},
 }
 
 // checkEmpty refuses a topic that has something.
@@ -97,11 +97,15 @@ func (s *Topics) checkCells(ctx context.Context, shard store.Shard) error {
 			return notEmpty(kept.has)
 		}
 	}
+	queues, err := s.cells.Queues(ctx, shard, store.Queue{}, 1)
+	if err != nil {
+		return err
+	}
 	waiting, err := s.cells.Parcels(ctx, shard, store.OutBox, 0, 1)
 	switch {
 	case err != nil:
 		return err
-	case len(waiting) > 0:
+	case len(queues)+len(waiting) > 0:
 		return notEmpty("tasks on their way to other topics")
 	}
 	return nil

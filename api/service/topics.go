@@ -191,17 +191,19 @@ func (s *Topics) purge(ctx context.Context, shard store.Shard, ref *actors.Topic
 		if e != nil {
 			return e
 		}
-		stamp, results, err := s.store.Remove(ctx, shard, ids)
+		stamp, results, err := s.store.Remove(ctx, shard, store.Removals(ids...))
 		if err != nil {
 			return err
 		}
 		done.Skipped += int64(len(all) - len(ids))
-		for _, r := range results {
+		gone := ids[:0]
+		for i, r := range results {
 			if r.Status == store.OK {
-				done.Deleted++
+				gone = append(gone, ids[i])
 			}
 		}
-		ref.Deleted(shard.N, stamp.Seq, ids...)
+		done.Deleted += int64(len(gone))
+		ref.Deleted(shard.N, stamp.Seq, gone...)
 		after = page[len(page)-1]
 	}
 }

@@ -59,11 +59,11 @@ func TestALivePageHasWhatIsNew(t *testing.T) {
 func TestAServerStopsWhilePagesAreLookedAt(t *testing.T) {
 	var began time.Time
 	t.Run("", func(t *testing.T) {
-		r := start(t, "--shutdown-grace", "1m")
+		r := start(t, "--shutdown-grace", "30m")
 		r.comes(r.stream("?", nil), "There are no topics yet")
 		began = time.Now()
 	})
-	if took := time.Since(began); took > 30*time.Second {
+	if took := time.Since(began); took > 10*time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -61,10 +61,12 @@ type fakeStream struct {
 	f     *fakeServer
 	rpc   grpc.BidiStreamingServer[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
 	hello *ddqv1.Hello
-	end   chan error // ends the stream
+	end   chan error    // ends the stream
+	ahead time.Duration // how far the server's clock is before that of the worker; 0: it is not told
 
 	mu      sync.Mutex
 	credit  int                  // guarded by mu
+	ends    time.Time            // when the hold ends that a test follows; guarded by mu
 	held    map[string]time.Time // when the hold ends, by token; guarded by mu
 	acked   []string             // ids; guarded by mu
 	nacked  []*ddqv1.Nack        // guarded by mu
@@ -256,7 +258,11 @@ func (st *fakeStream) sendTasks(all ...*ddqv1.Delivery) {
 		d.Task.HandlerTimeoutMs = st.f.handlerTimeout.Milliseconds()
 	}
 	st.mu.Unlock()
-	st.send(&ddqv1.SubscribeResponse{Deliveries: all})
+	m := &ddqv1.SubscribeResponse{Deliveries: all}
+	if st.ahead != 0 {
+		m.ServerTimeMs = time.Now().Add(st.ahead).UnixMilli()
+	}
+	st.send(m)
 }
 
 func (st *fakeStream) send(m *ddqv1.SubscribeResponse) {

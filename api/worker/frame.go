@@ -86,7 +86,7 @@ func fitting(settle []*held) int {
 func (f *frame) takeExtends(r *ddqv1.SubscribeRequest, visibility time.Duration) {
 	l := f.link
 	for _, h := range l.extend {
-		if st := h.stage.Load(); st != waiting && st != running {
+		if !h.lasting() {
 			continue // settled meanwhile
 		}
 		e := &ddqv1.Extend{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken}
@@ -220,7 +220,8 @@ func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult,
 		return 0
 	case passing(err) && now.Before(h.deadline):
 		at := now.Add(pause(err))
-		h.repeated = true
+		h.repeated = h.repeated || codes.Code(err.GetCode()) != codes.ResourceExhausted // that one changed nothing
+		h.later = true
 		h.via = s.another(h.via)
 		s.later = append(s.later, postponed{h, at})
 		s.arm(at)
@@ -234,10 +235,10 @@ func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult,
 // extended takes the answer to an extend that was sent no earlier than sent;
 // mu is held.
 func (s *subscription) extended(h *held, r *ddqv1.SettleResult, sent, now time.Time) bool {
-	if st := h.stage.Load(); st != waiting && st != running {
+	h.asked = false
+	if !h.lasting() {
 		return false
 	}
-	h.asked = false
 	err := r.GetError()
 	switch {
 	case err == nil && r.GetHoldMs() > 0:
@@ -255,13 +256,16 @@ func (s *subscription) extended(h *held, r *ddqv1.SettleResult, sent, now time.T
 		s.arm(h.extendAt)
 		return false
 	}
-	s.lose(h, err.GetMessage())
+	if !h.later { // else the answer to its outcome says what became of it
+		s.lose(h, err.GetMessage())
+	}
 	return false
 }
 
-// gone reports whether err says that there is no such hold.
+// gone reports whether err says that there is no such hold. Where there is no such topic any more, an
+// outcome may have been accepted before that or not.
 func gone(err *ddqv1.Error) bool {
-	return err.GetReason() == "HOLD_LOST" || codes.Code(err.GetCode()) == codes.NotFound
+	return err.GetReason() == "HOLD_LOST" || codes.Code(err.GetCode()) == codes.NotFound && err.GetReason() != "NO_TOPIC"
 }
 
 // passing reports whether what failed with err may succeed later.

@@ -32,7 +32,8 @@ type held struct {
 	nack     *ddqv1.Nack // the outcome if it is not an ack; set when ended
 	ownHold  bool        // the task brings its visibility timeout
 	canceled atomic.Bool // someone asked for the task to be cancelled
-	repeated bool        // the outcome was sent more than once; guarded by sub.mu
+	later    bool        // its outcome is to be sent again after a while; guarded by sub.mu
+	repeated bool        // the outcome was sent before, and may have been accepted; guarded by sub.mu
 
 	settled func(EventKind) // hears what became of the outcome; nil: nobody does; guarded by sub.mu
 
@@ -120,6 +121,13 @@ func (h *held) traceNack(nack *ddqv1.Nack) {
 	if nack.TraceId != nil && h.task.Step != nil {
 		nack.Traceparent = h.ending.trace.Parent
 	}
+}
+
+// lasting reports whether h's hold is to last: a handler has the task, or it waits for one, or the
+// server could not take its outcome yet; sub.mu is held.
+func (h *held) lasting() bool {
+	st := h.stage.Load()
+	return st == waiting || st == running || h.later
 }
 
 // askToStop tells the handler, also one that has not started, that the cancellation of

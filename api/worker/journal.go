@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -28,7 +29,8 @@ var (
 // journal is what names of a task returned, in this attempt and those before. The zero value
 // is empty.
 type journal struct {
-	at checkpointer // nil: of a task that no worker made, which only remembers
+	at    checkpointer // nil: of a task that no worker made, which only remembers
+	clock *serverClock // nil: the server does not tell its time
 
 	mu       sync.Mutex
 	returned map[string][]byte // nil: nothing; guarded by mu
@@ -41,6 +43,27 @@ type checkpointer interface {
 	checkpoint(ctx context.Context, name string, value []byte) error
 	// stepResult reads what a step of the task's workflow returned.
 	stepResult(ctx context.Context, step string) ([]byte, error)
+}
+
+// serverClock is what the server's clock said when a frame came. What outlives an attempt goes by
+// it: the clock of the worker that has the next one may be another.
+type serverClock struct {
+	said time.Time
+	at   time.Time // on the worker's monotonic clock
+}
+
+func clockAt(serverTime int64, now time.Time) *serverClock {
+	if serverTime == 0 {
+		return nil
+	}
+	return &serverClock{time.UnixMilli(serverTime), now}
+}
+
+func (c *serverClock) now() time.Time {
+	if c == nil {
+		return time.Now()
+	}
+	return c.said.Add(time.Since(c.at))
 }
 
 // fill makes j the journal of a delivery, and returns how many bytes it has.

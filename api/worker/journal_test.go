@@ -209,6 +209,47 @@ func TestSleepGivesTheTaskBack(t *testing.T) {
 	})
 }
 
+// TestSleepGoesByTheServersClock: the clocks of workers that have the attempts of one task differ.
+func TestSleepGoesByTheServersClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, awake := new(notebook), 0
+		x := start(t, &fakeServer{checkpoint: n.checkpoint}, Config{}, HandlerFunc(func(ctx context.Context, task Task) error {
+			if err := task.Sleep(ctx, "cool down", time.Hour); err != nil {
+				return err
+			}
+			awake = task.Attempt
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		for i, server := range []struct{ ahead, left time.Duration }{
+			{-5 * time.Minute, time.Hour},
+			{-26 * time.Hour, 26*time.Hour + 55*time.Minute}, // the server's clock was set back
+			{25 * time.Minute, 30 * time.Minute},
+			{55 * time.Minute, 0},
+		} {
+			st.ahead = server.ahead
+			d := delivery("mail", "a")
+			d.Task.RetryCount, d.Journal = int32(i), n.journal()
+			st.sendTasks(d)
+			synctest.Wait()
+			_, _, acked, nacked, _ := st.books()
+			if server.left == 0 {
+				if awake != i+1 || len(acked) == 0 {
+					t.Fatalf("attempt %d still sleeps: %v", i+1, nacked)
+				}
+				continue
+			}
+			if awake != 0 || len(nacked) == 0 {
+				t.Fatalf("attempt %d is awake", i+1)
+			}
+			if got := nacked[len(nacked)-1]; !got.GetRelease() || time.Duration(got.GetDelayMs())*time.Millisecond != server.left {
+				t.Errorf("attempt %d is given back for %d ms, want %v", i+1, got.GetDelayMs(), server.left)
+			}
+		}
+	})
+}
+
 func TestCheckpointIsSaidAgainUntilItIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &notebook{fail: func(call int) error {

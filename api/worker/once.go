@@ -40,12 +40,12 @@ type insideOnce struct{}
 
 // Sleep lets d pass, from when it was first called under the name. Until then it returns an error
 // for the handler to return: the task is given back, due again after d, and the attempt is not
-// counted. Once d has passed it returns nil.
+// counted. Once d has passed it returns nil. It goes by the server's clock.
 func (t Task) Sleep(ctx context.Context, name string, d time.Duration) error {
-	until := time.Now().Add(d)
 	if t.journal == nil {
 		return Release(d)
 	}
+	until := t.journal.clock.now().Add(d)
 	value, known, err := t.journal.use(name)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (t Task) Sleep(ctx context.Context, name string, d time.Duration) error {
 			return err
 		}
 	}
-	if left := time.Until(until); left > 0 {
+	if left := until.Sub(t.journal.clock.now()); left > 0 {
 		return Release(left)
 	}
 	return nil

@@ -88,7 +88,7 @@ func (x *session) read() {
 			return
 		}
 		if len(m.GetDeliveries()) > 0 {
-			x.sub.receive(&x.link, m.GetDeliveries())
+			x.sub.receive(&x.link, m.GetDeliveries(), m.GetServerTimeMs())
 		}
 		for _, answer := range m.GetSettled() {
 			x.sub.answered(&x.link, answer)

@@ -66,6 +66,35 @@ func TestBrokenStreamIsReplacedAndOutcomesSaidAgain(t *testing.T) {
 	})
 }
 
+// An outcome that the server refused for a while was not accepted, whatever becomes of the hold then; and where
+// the topic is gone, nobody can tell.
+func TestRefusedOutcomeThatFindsNoHoldIsLost(t *testing.T) {
+	full := &ddqv1.Error{Code: int32(codes.ResourceExhausted), Reason: "OUTBOX_FULL", RetryAfterMs: 1000}
+	down := &ddqv1.Error{Code: int32(codes.Unavailable), Reason: "STORE_DOWN", RetryAfterMs: 1000}
+	for name, answers := range map[string][2]*ddqv1.Error{
+		"the outbox was full": {full, {Code: int32(codes.FailedPrecondition), Reason: "HOLD_LOST"}},
+		"the topic is gone":   {down, {Code: int32(codes.NotFound), Reason: "NO_TOPIC"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, said := &fakeServer{}, 0
+				f.results = func(_ *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+					said++
+					return &ddqv1.Settled{Sequence: r.GetSequence(), Results: []*ddqv1.SettleResult{{HoldToken: []byte(holdToken("a")), Error: answers[min(said, 2)-1]}}}
+				}
+				x := start(t, f, Config{}, HandlerFunc(ok))
+				st := <-x.streams
+				synctest.Wait()
+				st.deliver("a")
+				time.Sleep(2 * time.Second)
+				if got := x.w.Stats(); got.Acked != 0 || got.Lost != 1 {
+					t.Errorf("stats %+v", got)
+				}
+			})
+		})
+	}
+}
+
 // An outcome that is said again finds its hold gone when the first one arrived.
 // If the hold had run out meanwhile, nobody can tell, and it counts as lost.
 func TestRepeatedOutcomeThatFindsNoHoldWasAccepted(t *testing.T) {
@@ -112,6 +141,44 @@ func TestRepeatedOutcomeThatFindsNoHoldWasAccepted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHoldsOfPostponedOutcomesAreExtended: the outbox of a topic is full for longer than a hold lasts.
+func TestHoldsOfPostponedOutcomesAreExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		began, ran, lapsed := time.Now(), 0, false
+		f.results = func(st *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			lapsed = lapsed || !st.ends.IsZero() && time.Now().After(st.ends)
+			if st.ends.IsZero() || len(r.GetExtends()) > 0 {
+				st.ends = time.Now().Add(fakeHold)
+			}
+			answer := accept(r)
+			if time.Since(began) > 10*time.Minute {
+				return answer
+			}
+			for _, a := range r.GetAcks() {
+				answer.Results = append(answer.Results, &ddqv1.SettleResult{
+					HoldToken: a.GetHoldToken(), Error: &ddqv1.Error{Code: int32(codes.ResourceExhausted), Reason: "OUTBOX_FULL", RetryAfterMs: 1000},
+				})
+			}
+			return answer
+		}
+		x := start(t, f, Config{}, HandlerFunc(func(context.Context, Task) error {
+			ran++
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("a")
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		if got := x.w.Stats(); lapsed || ran != 1 || got.Acked != 1 || got.Lost != 0 {
+			t.Errorf("the hold lapsed: %t, the handler ran %d times, stats %+v", lapsed, ran, got)
+		}
+	})
 }
 
 func TestOutcomesAreSaidAgainAfterAPassingFailure(t *testing.T) {

@@ -174,11 +174,13 @@ func (s *subscription) settled() bool {
 
 // receive takes deliveries of l. What was not asked for, or comes when no more
 // is taken, is given back.
-func (s *subscription) receive(l *link, deliveries []*ddqv1.Delivery) {
+func (s *subscription) receive(l *link, deliveries []*ddqv1.Delivery, serverTime int64) {
 	now := time.Now()
+	clock := clockAt(serverTime, now)
 	batch := make([]held, len(deliveries)) // one allocation; each lets go of its task when done
 	for i, d := range deliveries {
 		batch[i].fill(s, l, d, now)
+		batch[i].journal.clock = clock
 	}
 	s.mu.Lock()
 	l.use(len(batch))

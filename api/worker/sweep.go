@@ -38,21 +38,30 @@ func (s *subscription) sweep(now time.Time) (next time.Time) {
 			out = append(out, h)
 			continue
 		}
-		// A little early is harmless, and saves a sweep for each task.
-		if slack := h.hold / 12; !now.Add(slack).Before(h.extendAt) {
-			s.ask(h)
-			h.extendAt = now.Add(h.hold / 3) // until the answer says better
-		}
-		next = earlier(next, earlier(h.extendAt, h.deadline))
+		next = earlier(next, s.keepUp(h, now))
 	}
 	for _, h := range out {
 		s.lose(h, "it ran out before it was extended")
 	}
-	for _, p := range s.later {
+	for i, p := range s.later {
 		next = earlier(next, p.at)
+		// As many as may be in hand: what is put off takes no place there, and might be ever more.
+		if i < s.cfg.MaxInFlight && now.Before(p.h.deadline) {
+			next = earlier(next, s.keepUp(p.h, now))
+		}
 	}
 	s.nextSweep = next
 	return next
+}
+
+// keepUp asks for more of h's hold when it is time, and returns when to look again; mu is held.
+func (s *subscription) keepUp(h *held, now time.Time) (next time.Time) {
+	// A little early is harmless, and saves a sweep for each task.
+	if slack := h.hold / 12; !now.Add(slack).Before(h.extendAt) {
+		s.ask(h)
+		h.extendAt = now.Add(h.hold / 3) // until the answer says better
+	}
+	return earlier(h.extendAt, h.deadline)
 }
 
 // resend moves the postponed outcomes whose time has come; mu is held.
@@ -62,6 +71,7 @@ func (s *subscription) resend(now time.Time) {
 		if now.Before(p.at) {
 			kept = append(kept, p)
 		} else {
+			p.h.later = false
 			s.say(p.h)
 		}
 	}

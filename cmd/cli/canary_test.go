@@ -134,7 +134,7 @@ func serverSays(t *testing.T, settings map[string]string) string {
 	t.Helper()
 	all := map[string]string{"store": "memory", "grpc-addr": "127.0.0.1:0", "http-addr": "127.0.0.1:0", "log-level": "debug"}
 	maps.Copy(all, settings)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	answers := ""
 	said := &toldServer{asked: make(chan struct{})}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ddq-io/ddq/cmd/node"
 )
@@ -81,15 +80,10 @@ func TestScheduleRunsAndIsDescribed(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	for tick := time.Tick(20 * time.Millisecond); ; <-tick {
-		if got = ddq(exitOK, "schedule", "describe", "tick", "-o", "json"); strings.Contains(got.out, `"done":2`) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("two runs were done, and it is %s", got.out)
-		}
-	}
+	await(t, "two runs that are done", func() bool {
+		got = ddq(exitOK, "schedule", "describe", "tick", "-o", "json")
+		return strings.Contains(got.out, `"done":2`)
+	})
 	if !strings.Contains(got.out, `"origin":"timetable","outcome":"done"`) {
 		t.Errorf("describe: %s", got.out)
 	}
@@ -226,15 +220,9 @@ func TestScheduleRefusals(t *testing.T) {
 func TestFinishedScheduleIsNotTriggered(t *testing.T) {
 	ddq := onMemory(t)
 	ddq(exitOK, "schedule", "put", "once", "--topic", "report", "--every", "1s", "--max-runs", "1", "--overlap", "allow", "--untracked")
-	deadline := time.Now().Add(20 * time.Second)
-	for tick := time.Tick(20 * time.Millisecond); ; <-tick {
-		if got := ddq(exitOK, "schedule", "list", "--state", "finished"); strings.Contains(got.out, "once") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("a schedule of one run has not finished")
-		}
-	}
+	await(t, "a schedule of one run to finish", func() bool {
+		return strings.Contains(ddq(exitOK, "schedule", "list", "--state", "finished").out, "once")
+	})
 	for _, args := range [][]string{{"trigger", "once"}, {"backfill", "once", "--from", "1m", "--to", "0s"}} {
 		if got := ddq(exitFailed, append([]string{"schedule"}, args...)...); !strings.Contains(got.err, "(SCHEDULE_FINISHED)") || strings.Count(got.err, "\n") != 1 {
 			t.Errorf("%s: %q", args[0], got.err)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestTasksOfSteps are their workflow's: the command line says which call to make, and has --force.
@@ -23,13 +22,14 @@ steps:
 	}
 	ddq(exitOK, "workflow", "submit", "-f", file, "--id", "order-17")
 	var task struct{ ID string }
-	for began := time.Now(); task.ID == "" && time.Since(began) < time.Minute; { // its task comes by parcel
+	await(t, "the task of the step, which comes by parcel", func() bool {
 		if got := ddq(exitOK, "task", "list", "--topic", "bank", "-o", "json"); got.out != "" {
 			if err := json.Unmarshal([]byte(got.out), &task); err != nil {
 				t.Fatalf("%v: %s", err, got.out)
 			}
 		}
-	}
+		return task.ID != ""
+	})
 	id := task.ID
 	if got := ddq(exitFailed, "task", "delete", id); !strings.Contains(got.err, "STEP_OF_WORKFLOW") || !strings.Contains(got.err, "CancelWorkflow") {
 		t.Errorf("delete: %s", got.err)
@@ -55,9 +55,10 @@ func TestStepsThatWaitSayForWhat(t *testing.T) {
 	const asks = `{"grow":{"suspend":true,"steps":[{"name":"approve","wait":{"signal":"approve","timeout":"24h"},"ignore_failure":true}]}}`
 	ddq(exitOK, "work", "--topic", "orders", "--count", "1", "--exec", "echo '"+asks+"' >&3")
 	var got outcome
-	for began := time.Now(); !strings.Contains(got.out, "suspended") && time.Since(began) < time.Minute; { // its end is told by parcel
+	await(t, "a suspended step, whose end is told by parcel", func() bool {
 		got = ddq(exitOK, "workflow", "steps", "order-17")
-	}
+		return strings.Contains(got.out, "suspended")
+	})
 	for _, want := range []string{"suspended: order.approve", "waits for signal approve"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("no %q in\n%s", want, got.out)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ddq-io/ddq/api/client"
 )
@@ -54,9 +53,7 @@ func TestRunningTaskIsCancelled(t *testing.T) {
 	go func() {
 		working <- ddqWith(t.Context(), "", []string{"DDQ_ADDR=" + n.GRPCAddr()}, "work", "--topic", "mail", "--count", "1", "--exec", "sleep 600")
 	}()
-	for !strings.Contains(ddq(exitOK, "task", "get", "a").out, "running") {
-		time.Sleep(10 * time.Millisecond)
-	}
+	await(t, "a running task", func() bool { return strings.Contains(ddq(exitOK, "task", "get", "a").out, "running") })
 	if got := ddq(exitOK, "task", "cancel", "a", "--wait", "1m", "-o", "json"); got.out != `{"topic":"mail","id":"a","outcome":"confirmed","state":"dead"}`+"\n" {
 		t.Errorf("stdout = %s", got.out)
 	}

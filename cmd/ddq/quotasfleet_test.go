@@ -84,23 +84,26 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// flood enqueues tasks with payloads of so many bytes at all nodes at once, for two seconds. It returns how many
-// were let in, and the time from before the first until after the last.
+// flood enqueues tasks with payloads of so many bytes at all nodes at once, for two seconds, and until somebody was
+// refused. It returns how many were let in, and the time from before the first until after the last.
 func flood(t *testing.T, clients []*client.Client, payload int) (in int, took time.Duration) {
 	t.Helper()
 	var count atomic.Int64
+	var refused atomic.Bool
 	var all sync.WaitGroup
 	began := time.Now()
 	for _, c := range clients {
 		for range 4 {
 			all.Go(func() {
-				for time.Since(began) < 2*time.Second {
+				for time.Since(began) < 2*time.Second || !refused.Load() && time.Since(began) < time.Minute {
 					switch _, err := c.Enqueue(t.Context(), client.Task{Topic: "mail", Payload: make([]byte, payload), Delay: time.Hour}); {
 					case err == nil:
 						count.Add(1)
 					case reasonOf(err) != "RATE_LIMITED":
 						t.Errorf("enqueue: %v", err)
 						return
+					default:
+						refused.Store(true)
 					}
 					time.Sleep(time.Millisecond)
 				}

@@ -96,7 +96,7 @@ func joinFleet(ctx context.Context, cfg *Config, log *slog.Logger, reg *promethe
 	}
 	m, err := cluster.Start(ctx, cluster.Config{
 		Node: cluster.Node{
-			Name: cfg.Actors.Node, Addr: cfg.Actors.Addr, Zone: f.Zone, Version: ReadBuild().Version, Weight: f.Weight, Tells: true,
+			Name: cfg.Actors.Node, Addr: cfg.Actors.Addr, Zone: f.Zone, Version: ReadBuild().Version, Weight: f.Weight, Tells: true, Queues: true,
 		},
 		Addr:      f.GossipAddr,
 		Advertise: f.GossipAdvertise,
@@ -157,7 +157,7 @@ func (v *view) Members() []fleet.Member {
 	members := make([]fleet.Member, len(v.nodes))
 	for i, n := range v.nodes {
 		members[i] = fleet.Member{
-			Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: memberStates[n.State], Old: !n.Tells, Hosts: n.Callers(), Rules: zones.Rules(n.Rules),
+			Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: memberStates[n.State], Old: !n.Tells, NoQueues: !n.Queues, Hosts: n.Callers(), Rules: zones.Rules(n.Rules),
 		}
 	}
 	return members

@@ -89,7 +89,7 @@ func FuzzFrames(f *testing.F) {
 			ddqv1.DelayQueueService_Subscribe_FullMethodName: hello, ddqv1.DelayQueueService_EnqueueStream_FullMethodName: tasks,
 		} {
 			for _, frames := range [][][]byte{{frame}, {first, frame}} {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				stream, err := v.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(rawCodec{}))
 				if err != nil {
 					t.Fatal(err)

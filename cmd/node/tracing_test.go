@@ -267,7 +267,7 @@ func TestCollectorThatIsAwayCostsNothing(t *testing.T) {
 		}
 		began := time.Now()
 		n.stop()
-		if d := time.Since(began); d > 20*time.Second {
+		if d := time.Since(began); d > time.Minute {
 			t.Errorf("%s: the stop takes %v", name, d)
 		}
 	}

@@ -16,17 +16,26 @@ func Put(p *store.Put, version int64) store.Status {
 
 // TakesSealed reports whether a sealed shard takes a commit, of whose puts some change cells
 // that are there and some make new ones: no new cell that lives for long, and tasks
-// only of a cell that is there.
+// only of a cell that is there. What another shard sends comes with a Receive, or with a tally, which is
+// no such cell: it brings neither tasks nor cells, whatever else it changes, as the next generation of shards
+// may have got them by now. Nor is it refused, as that generation may have made it.
 func TakesSealed(c *store.Commit, there func(store.CellID) bool) bool {
-	changes := false
+	changes, makes, receives := false, false, c.Receive != nil
 	for i := range c.Puts {
 		p := &c.Puts[i]
 		switch old := there(p.ID); {
+		case p.ID.Kind() == store.CellTally:
+			receives = receives || len(p.Body) > 0
 		case old:
 			changes = true
 		case len(p.Body) > 0 && Moves(p.ID):
 			return false
+		case len(p.Body) > 0:
+			makes = true
 		}
+	}
+	if receives {
+		return len(c.Adds) == 0 && !makes && (c.Receive == nil || len(c.Receive.Refused) == 0)
 	}
 	return changes || len(c.Adds) == 0
 }
@@ -39,10 +48,10 @@ func Moves(id store.CellID) bool {
 }
 
 // BringsWork reports whether a full store refuses a commit: one that adds tasks, makes a
-// cell or sends something, unless it carries on with what there is. That is what takes or
-// drops parcels, ends holds, or stands under one.
+// cell or sends something, unless it carries on with what there is. That is what takes, drops or finishes
+// messages, ends holds, or stands under one.
 func BringsWork(c *store.Commit) bool {
-	if c.Take > 0 || len(c.Drop)+len(c.Acks)+len(c.Under) > 0 {
+	if c.Take > 0 || c.Finish != nil || len(c.Drop)+len(c.Acks)+len(c.Under) > 0 {
 		return false
 	}
 	for i := range c.Puts {

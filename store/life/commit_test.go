@@ -23,7 +23,7 @@ func TestPut(t *testing.T) {
 
 func TestTakesSealed(t *testing.T) {
 	put := func(id store.CellID) store.Put { return store.Put{Cell: store.Cell{ID: id, Body: []byte("x")}} }
-	there := func(id store.CellID) bool { return id == "sthere" }
+	there := func(id store.CellID) bool { return id.Key() == "there" }
 	add := []*store.Task{{ID: "a"}}
 	for name, c := range map[string]struct {
 		commit store.Commit
@@ -38,6 +38,11 @@ func TestTakesSealed(t *testing.T) {
 		"a new schedule":                     {store.Commit{Puts: []store.Put{put("snew")}}, false},
 		"a new workflow beside a change":     {store.Commit{Puts: []store.Put{put("sthere"), put("wnew")}}, false},
 		"a child beside a change":            {store.Commit{Puts: []store.Put{put("sthere"), put("wnew/child")}, Adds: add}, true},
+		"tasks that another shard sends":     {store.Commit{Puts: []store.Put{put("tthere")}, Adds: add}, false},
+		"they and a change":                  {store.Commit{Puts: []store.Put{put("tthere"), put("sthere")}, Adds: add}, false},
+		"a child that another shard sends":   {store.Commit{Puts: []store.Put{put("tthere"), put("wnew/child")}}, false},
+		"what it sends to a cell":            {store.Commit{Puts: []store.Put{put("tthere")}, Send: []store.Parcel{{To: "wthere"}}}, true},
+		"the end of a tally":                 {store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "tthere"}}}}, true},
 		"the deletion of one that is absent": {store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "snew"}}}}, true},
 	} {
 		if got := life.TakesSealed(&c.commit, there); got != c.want {

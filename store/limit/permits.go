@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -11,19 +10,14 @@ import (
 type Permits struct {
 	until   map[store.Token]store.Millis
 	soonest store.Millis // none ends before
-	waiting []waiter     // the first in turn first
-}
-
-type waiter struct {
-	node string
-	seen time.Time // when it was refused last
+	line    line
 }
 
 // Acquire gives permits at a moment.
 func (p *Permits) Acquire(q store.Acquire, now time.Time) (got store.Acquired) {
 	p.expire(store.Millis(now.UnixMilli()))
-	p.forget(now)
-	free := q.Max - len(p.until) - p.ahead(q.Node)
+	p.line.forget(now)
+	free := q.Max - len(p.until) - p.line.before(q.Node)
 	for _, h := range q.Holders {
 		if _, has := p.until[h]; !has {
 			if free <= 0 {
@@ -66,39 +60,20 @@ func (p *Permits) next() (next store.Millis) {
 	return next
 }
 
-// forget drops nodes that did not ask again in time.
-func (p *Permits) forget(now time.Time) {
-	p.waiting = slices.DeleteFunc(p.waiting, func(w waiter) bool { return now.Sub(w.seen) >= store.WaitLife })
-}
-
-// ahead is how many nodes are before one in turn.
-func (p *Permits) ahead(node string) int {
-	if i := p.turn(node); i >= 0 {
-		return i
-	}
-	return len(p.waiting)
-}
-
-func (p *Permits) turn(node string) int {
-	return slices.IndexFunc(p.waiting, func(w waiter) bool { return w.node == node })
-}
-
 // queue gives a node that did not get all it asked for its turn, behind the others
 // when it got something.
 func (p *Permits) queue(q store.Acquire, got int, now time.Time) {
 	if q.Node == "" {
 		return
 	}
-	i := p.turn(q.Node)
+	i := p.line.place(q.Node)
 	if i >= 0 && got == 0 && len(q.Holders) > 0 {
-		p.waiting[i].seen = now
+		p.line.places[i].seen = now
 		return
 	}
-	if i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-	}
+	p.line.leave(q.Node)
 	if got < len(q.Holders) {
-		p.waiting = append(p.waiting, waiter{q.Node, now})
+		p.line.join(q.Node, now)
 	}
 }
 
@@ -116,12 +91,12 @@ func (p *Permits) Move(holder store.Token, until store.Millis) {
 // Free ends a permit, and returns who waits.
 func (p *Permits) Free(holder store.Token, now time.Time) (waiting []string) {
 	delete(p.until, holder)
-	p.forget(now)
-	for _, w := range p.waiting {
-		waiting = append(waiting, w.node)
+	p.line.forget(now)
+	for _, place := range p.line.places {
+		waiting = append(waiting, place.name)
 	}
 	return waiting
 }
 
 // Idle reports whether there is nothing to know of the key.
-func (p *Permits) Idle() bool { return len(p.until)+len(p.waiting) == 0 }
+func (p *Permits) Idle() bool { return len(p.until)+len(p.line.places) == 0 }

@@ -13,6 +13,8 @@ import (
 type Table struct {
 	rates   map[store.LimitKey]*rate
 	permits map[store.LimitKey]*Permits
+	lines   map[store.LimitKey]*line // of those who lack a token
+	calls   map[caller]remembered
 }
 
 type rate struct {
@@ -29,7 +31,10 @@ type Change struct {
 
 // NewTable returns a table in which nothing was used yet.
 func NewTable() *Table {
-	return &Table{rates: make(map[store.LimitKey]*rate), permits: make(map[store.LimitKey]*Permits)}
+	return &Table{
+		rates: make(map[store.LimitKey]*rate), permits: make(map[store.LimitKey]*Permits),
+		lines: make(map[store.LimitKey]*line), calls: make(map[caller]remembered),
+	}
 }
 
 // Reserve is that of store.Limits at a moment.
@@ -39,15 +44,36 @@ func (t *Table) Reserve(asked []store.Reservation, now time.Time) (got []store.T
 	for i, q := range asked {
 		r := t.rates[q.Key]
 		if r == nil {
-			r = new(rate)
+			r = &rate{State: State{Kind: q.Rate.Kind}}
 		}
-		if got[i] = r.Reserve(q, now); got[i].N > 0 {
+		if got[i] = t.reserve(r, q, now); got[i].N > 0 {
 			r.rests = r.Rests(q.Rate)
 			t.rates[q.Key] = r
 			changed = append(changed, Change{Key: q.Key, State: &r.State, Rests: r.rests})
 		}
 	}
 	return got, changed
+}
+
+// reserve takes tokens. Those of a caller, who asks for all or none, come behind one for each node in line, so that they
+// cannot starve tasks; callers reserve ahead, so that tasks cannot starve them.
+func (t *Table) reserve(r *rate, q store.Reservation, now time.Time) store.Tokens {
+	l := t.lines[q.Key]
+	if !q.Whole || q.N == 0 || l == nil || r.Kind != q.Rate.Kind {
+		return r.Reserve(q, now)
+	}
+	l.forget(now)
+	state, was := r.State, l.aside
+	state.Used, l.aside = slices.Clone(r.Used), slices.Clone(was)
+	l.lapse(q.Rate, &state, now.UnixMicro())
+	l.setAside(&state, q, now)
+	got := state.Reserve(q, now)
+	if got.N > 0 {
+		r.State = state
+	} else {
+		l.aside = was
+	}
+	return got
 }
 
 // Acquire is that of store.Limits at a moment.
@@ -84,7 +110,7 @@ func (t *Table) Free(permits []store.Permit, now time.Time) [][]string {
 func (t *Table) Load(c Change) { t.rates[c.Key] = &rate{State: *c.State, rests: c.Rests} }
 
 // Len is how many keys something is known of.
-func (t *Table) Len() int { return len(t.rates) + len(t.permits) }
+func (t *Table) Len() int { return len(t.rates) + len(t.permits) + len(t.lines) }
 
 // Clone returns a copy that shares nothing with t.
 func (t *Table) Clone() *Table {
@@ -95,8 +121,13 @@ func (t *Table) Clone() *Table {
 		c.rates[key] = &copied
 	}
 	for key, p := range t.permits {
-		c.permits[key] = &Permits{until: maps.Clone(p.until), soonest: p.soonest, waiting: slices.Clone(p.waiting)}
+		c.permits[key] = &Permits{until: maps.Clone(p.until), soonest: p.soonest, line: p.line.clone()}
 	}
+	for key, l := range t.lines {
+		copied := l.clone()
+		c.lines[key] = &copied
+	}
+	maps.Copy(c.calls, t.calls) // nobody changes what is remembered
 	return c
 }
 
@@ -134,7 +165,7 @@ func (t *Table) sweepPermits(added int, now time.Time) {
 	left := 2*added + 8
 	for key, p := range t.permits {
 		p.expire(store.Millis(now.UnixMilli()))
-		p.forget(now)
+		p.line.forget(now)
 		t.drop(key, p)
 		if left--; left == 0 {
 			break

@@ -13,13 +13,25 @@ func (m cellTable) Commit(ctx context.Context, s store.Shard, f *store.Fence, co
 	if len(commits) > 0 && commits[0].From != 0 && commits[0].From != m.Server(ctx, s) {
 		return store.Stamp{}, nil, store.ErrAnotherServer
 	}
+	for i := range commits {
+		if err := commits[i].CheckQueues(s, f); err != nil {
+			return store.Stamp{}, nil, err
+		}
+	}
+	var failed error
 	stamp, results, err := batch(ctx, m.core, s, access{adds: true, fence: f}, commits, func(sh *shard, now clock, c store.Commit) store.CommitResult {
-		result := sh.check(&c)
-		if result.Status == store.OK {
-			sh.apply(&c, now)
+		result, err := committer{sh}.check(&c)
+		switch {
+		case err != nil:
+			failed = err
+		case result.Status == store.OK:
+			result = committer{sh}.apply(&c, s.Life, now)
 		}
 		return result
 	})
+	if failed != nil {
+		return store.Stamp{}, nil, failed
+	}
 	for i := range results {
 		if made := commits[i].Made; made != nil && results[i].Status == store.OK {
 			made(stamp)

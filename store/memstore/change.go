@@ -8,9 +8,12 @@ import (
 )
 
 // Remove implements store.Writer.
-func (m writer) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return batch(ctx, m.core, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
-		return sh.change(id, now, func(r *record) { sh.drop(r, now) })
+func (m writer) Remove(ctx context.Context, s store.Shard, removals []store.Removal) (store.Stamp, []store.RemoveResult, error) {
+	return batch(ctx, m.core, s, access{}, removals, func(sh *shard, now clock, m store.Removal) store.RemoveResult {
+		if r := sh.tasks[m.ID]; r != nil && r.kind == store.KindPending && !m.Takes(r.task.Version()) {
+			return store.RemoveResult{Status: store.Stale}
+		}
+		return sh.change(m.ID, now, func(r *record) { sh.drop(r, now) })
 	})
 }
 

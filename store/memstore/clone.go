@@ -29,6 +29,7 @@ func (sh *shard) clone() *shard {
 	c.index = sh.index
 	c.cells = sh.cells.clone()
 	c.in, c.out = box{sh.in.last, slices.Clone(sh.in.parcels)}, box{sh.out.last, slices.Clone(sh.out.parcels)}
+	c.queues = sh.queues.clone()
 	for key, m := range sh.marks {
 		copied := *m
 		c.marks[key] = &copied

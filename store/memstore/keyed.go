@@ -10,7 +10,7 @@ import (
 // mark says which task has an idempotency key.
 type mark struct {
 	id    string
-	last  string // the id of the request that replaced the task; else empty
+	past  life.Requests // those before it, and those that replaced it
 	due   store.Millis
 	until store.Millis // end of the window; 0: while the task is pending or running
 	look  store.Millis // when to look whether the key is free
@@ -34,7 +34,7 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 		return sh.addFree(t, m, store.Millis(0), now)
 	}
 	r := sh.tasks[m.id]
-	again, same := m.id == t.ID || m.last == t.ID, r != nil && r.task.Fingerprint == t.Fingerprint
+	again, same := m.id == t.ID || m.past.Has(t.ID), r != nil && r.task.Fingerprint == t.Fingerprint
 	switch status := life.KeyConflict(t.Key, r.phase(), again, same); status {
 	case store.Duplicate, store.Taken:
 		return sh.known(m, status, now)
@@ -46,7 +46,7 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 		return result
 	}
 	sh.replace(r, t, now)
-	m.last, m.due = t.ID, t.Due
+	m.past, m.due = m.past.Add(t.ID), t.Due
 	if m.until == 0 {
 		sh.looks.remove(store.Entry{Due: m.look, ID: t.Mark()})
 		m.look = store.KeyLook(now.Millis(), t.Due)
@@ -104,6 +104,7 @@ func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock
 		m.look = store.KeyLook(now.Millis(), t.Due)
 	}
 	if old != nil {
+		m.past = old.past.Add(old.id)
 		sh.looks.remove(store.Entry{Due: old.look, ID: t.Mark()})
 	}
 	sh.marks[t.Mark()] = m

@@ -50,3 +50,13 @@ func (m *limits) Free(ctx context.Context, permits []store.Permit) ([][]string, 
 	defer m.mu.Unlock()
 	return m.table.Free(permits, m.now().At), nil
 }
+
+// Take implements store.Taker.
+func (m *limits) Take(ctx context.Context, q *store.Take) (*store.TakeReply, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	reply, _ := m.table.Take(q, m.now().At)
+	return reply, nil
+}

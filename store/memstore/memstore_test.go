@@ -54,6 +54,10 @@ func TestCells(t *testing.T) {
 	storetest.RunCells(t, func(t *testing.T) store.Store { return open(t) })
 }
 
+func TestQueues(t *testing.T) {
+	storetest.RunQueues(t, func(t *testing.T) store.Store { return open(t) })
+}
+
 // TestFull: there is no bound but the memory of the process, so nothing is refused.
 func TestFull(t *testing.T) {
 	storetest.RunFull(t, func(t *testing.T) storetest.Room { return storetest.Room{Store: open(t)} })

@@ -152,7 +152,7 @@ func (sh *shard) counts(now clock) store.Stats {
 		Keys:    len(sh.marks) > 0,
 		Logged:  len(sh.log) > 0,
 		Cells:   int64(len(sh.cells.byID)),
-		Parcels: int64(len(sh.in.parcels) + len(sh.out.parcels)),
+		Parcels: int64(len(sh.in.parcels)+len(sh.out.parcels)) + sh.queues.len(),
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
 		Index:   sh.index,

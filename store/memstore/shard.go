@@ -58,6 +58,7 @@ type shard struct {
 
 	cells   *cells
 	in, out box
+	queues  queues
 
 	sealed bool // takes no new task
 	life   store.ShardLife
@@ -85,6 +86,7 @@ func (sh *shard) clear() {
 	sh.attributes = newAttributes()
 	sh.cells = newCells()
 	sh.in.parcels, sh.out.parcels = nil, nil // but not the numbers: a cell elsewhere knows the last one
+	sh.queues = queues{last: sh.queues.last, byName: newQueues().byName}
 	sh.sealed, sh.watching, sh.log = false, store.Watching{}, nil
 }
 

@@ -13,6 +13,12 @@ func (t *transaction) apply() error {
 	if err := t.forgetSeen(); err != nil {
 		return err
 	}
+	marked, err := t.sh.layout.mark(&t.batch, t.next.layout())
+	applied := false
+	defer func() { marked(applied) }()
+	if err != nil {
+		return err
+	}
 	m, err := t.finish()
 	if err != nil {
 		return err
@@ -22,12 +28,10 @@ func (t *transaction) apply() error {
 	if err := t.dir.Apply(t.puts); err != nil {
 		return err
 	}
+	applied = true
 	t.unsynced = append(t.unsynced, t.puts)
 	t.puts = nil
 	sh.meta, sh.known = m, true
-	if t.next.newer {
-		sh.layout.cells.Store(true)
-	}
 	t.next.apply(sh)
 	t.next.reset()
 	return nil
@@ -41,11 +45,6 @@ func (t *transaction) finish() (meta, error) {
 	if t.next.becamePending && !t.seqRaised {
 		m.seq++
 		t.seqRaised = true
-	}
-	if t.next.newer {
-		if err := t.sh.layout.mark(&t.batch); err != nil {
-			return m, err
-		}
 	}
 	if err := t.writeIndexState(); err != nil {
 		return m, err

@@ -46,6 +46,9 @@ func runOf(version int64) store.Commit {
 // TestCommitIsWholeAtAnyByteOfTheLog cuts the log of a store off at every byte that its
 // commits wrote, as a crash may: a cell, its task and its parcel are there together, or none.
 func TestCommitIsWholeAtAnyByteOfTheLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens a store for each byte, in one goroutine: make race-all plays it")
+	}
 	fs := vfs.NewMem()
 	s := openMem(t, fs)
 	mustCommit(t, s, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "sother", Body: []byte("x")}, If: 0}}})
@@ -385,7 +388,7 @@ func randomStep(random *rand.Rand) cellStep {
 		}}
 	case 3:
 		return cellStep{"remove " + id, func(ctx context.Context, r cellRival) (string, error) {
-			_, results, err := r.Remove(ctx, cellShard, []string{id, id})
+			_, results, err := r.Remove(ctx, cellShard, store.Removals(id, id))
 			return statusText(results[0].Status, err)
 		}}
 	}
@@ -490,7 +493,9 @@ func TestCellsAndParcelsComeBackAsTheyWere(t *testing.T) {
 
 func TestNumbersOfShardsOfBeforeAreRead(t *testing.T) {
 	whole := meta{batches: 1, seq: 2, pending: 3, done: 4, dead: 5, newest: uuid7{6, 7}, sealed: true, log: logMeta{last: 8}, boxes: boxMeta{cells: 1, in: 9, taken: 3, out: 2, leaving: 1}}
-	for name, m := range map[string]meta{"boxes": whole, "log": {batches: 1, newest: unknown, log: whole.log}, "neither": {seq: 2, newest: unknown}, "no log": {boxes: whole.boxes}} {
+	queues := whole
+	queues.queues = queueMeta{last: 1 << 50, waiting: 3}
+	for name, m := range map[string]meta{"boxes": whole, "queues": queues, "queues only": {queues: queues.queues}, "log": {batches: 1, newest: unknown, log: whole.log}, "neither": {seq: 2, newest: unknown}, "no log": {boxes: whole.boxes}} {
 		if got, err := decodeMeta(m.append(nil)); err != nil || got != m {
 			t.Errorf("%s: got %+v: %v, want %+v", name, got, err, m)
 		}

@@ -13,10 +13,15 @@ func (s cellKeeper) Commit(ctx context.Context, name store.Shard, f *store.Fence
 	if err := checkPuts(commits); err != nil {
 		return store.Stamp{}, nil, err
 	}
+	for i := range commits {
+		if err := commits[i].CheckQueues(name, f); err != nil {
+			return store.Stamp{}, nil, err
+		}
+	}
 	results := make([]store.CommitResult, len(commits))
 	carriesOn := !slices.ContainsFunc(commits, func(c store.Commit) bool { return life.BringsWork(&c) })
 	stamp, err := s.change(ctx, name, access{grows: true, closed: true, full: carriesOn, fence: f}, func(t *transaction) (err error) {
-		c := committer{transaction: t, held: settler{t}, pending: editor{t}, adds: adder{transaction: t}}
+		c := committer{transaction: t, life: name.Life, held: settler{t}, pending: editor{t}, adds: adder{transaction: t}}
 		for i := range commits {
 			if results[i], err = c.commit(&commits[i]); err != nil {
 				return err
@@ -25,7 +30,14 @@ func (s cellKeeper) Commit(ctx context.Context, name store.Shard, f *store.Fence
 				t.made = append(t.made, made)
 			}
 		}
-		return nil
+		if c.keyed == 0 {
+			return nil
+		}
+		if err := t.repeat(); err != nil { // it must find what the commits did
+			return err
+		}
+		_, err = marks{t}.trim(2 * c.keyed)
+		return err
 	})
 	if err != nil {
 		return store.Stamp{}, nil, err
@@ -37,11 +49,14 @@ func (s cellKeeper) Commit(ctx context.Context, name store.Shard, f *store.Fence
 // no more is applied in the midst of one.
 type committer struct {
 	*transaction
+	life    uint64 // of the topic
 	held    settler
 	pending editor
 	adds    adder
-	heads   []cellHead // of the cells that the commit puts
-	free    []bool     // of the tasks that it adds: there is none of the id, as was looked up
+	heads   []cellHead    // of the cells that the commit puts
+	free    []bool        // of the tasks that it adds: there is none of the id, as was looked up
+	receipt store.Receipt // of what the commit receives
+	keyed   int           // tasks that were added under keys
 }
 
 func (t *committer) commit(c *store.Commit) (store.CommitResult, error) {
@@ -54,7 +69,8 @@ func (t *committer) commit(c *store.Commit) (store.CommitResult, error) {
 	if err != nil || result.Status != store.OK {
 		return result, err
 	}
-	return result, t.make(c)
+	result.Adds, err = t.make(c)
+	return result, err
 }
 
 // follows reports whether a commit is about something that the batch changes: it must find
@@ -63,6 +79,9 @@ func (t *committer) follows(c *store.Commit) bool {
 	changed := func(id string) bool {
 		t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
 		return t.ids.came(id) || t.ids.wasNew(t.key)
+	}
+	if c.Keyed() && t.puts != nil || c.Receive != nil && t.cellIDs.came(string(c.Receive.Queue.ReceiptID())) {
+		return true
 	}
 	return slices.ContainsFunc(c.Puts, func(p store.Put) bool { return t.cellIDs.came(string(p.ID)) }) ||
 		slices.ContainsFunc(c.Under, func(h store.Holder) bool { return changed(h.ID) }) ||
@@ -74,6 +93,9 @@ func (t *committer) follows(c *store.Commit) bool {
 
 // check says whether a commit can be made.
 func (t *committer) check(c *store.Commit) (store.CommitResult, error) {
+	if result, err := t.checkReceive(c); err != nil || result.Status != store.OK {
+		return result, err
+	}
 	if result, err := t.checkPuts(c); err != nil || result.Status != store.OK {
 		return result, err
 	}
@@ -134,6 +156,11 @@ func (t *committer) checkHolds(c *store.Commit) (store.CommitResult, error) {
 
 func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
 	for _, r := range c.Removes {
+		if r.Dead {
+			if _, dead, err := t.dead(r.ID); err != nil || !dead {
+				return store.CommitResult{Status: store.WrongState, ID: r.ID}, err
+			}
+		}
 		if !r.Untried {
 			continue
 		}
@@ -148,7 +175,7 @@ func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
 	t.free = append(t.free[:0], make([]bool, len(c.Adds))...)
 	for i, task := range c.Adds {
 		t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
-		if t.ids.above(t.key) {
+		if task.Key != nil || t.ids.above(t.key) {
 			continue
 		}
 		e, f, err := t.find(task.ID)
@@ -163,6 +190,12 @@ func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
 	return store.CommitResult{Status: store.OK}, nil
 }
 
+// dead looks for a dead task.
+func (t *committer) dead(id string) (entry, bool, error) {
+	e, f, err := t.find(id)
+	return e, err == nil && life.Requeue(e.phase(f)) == store.OK, err
+}
+
 // there tells which of the cells that a commit puts were there.
 func (t *committer) there(c *store.Commit) func(store.CellID) bool {
 	old := make(map[store.CellID]bool, len(c.Puts))
@@ -173,31 +206,61 @@ func (t *committer) there(c *store.Commit) func(store.CellID) bool {
 }
 
 // make makes a commit that was checked.
-func (t *committer) make(c *store.Commit) error {
+func (t *committer) make(c *store.Commit) ([]store.AddResult, error) {
 	if err := t.endTasks(c); err != nil {
-		return err
+		return nil, err
 	}
-	for i, task := range c.Adds {
-		if err := t.add(task, t.free[i]); err != nil {
-			return err
-		}
+	adds, err := t.addAll(c)
+	if err != nil {
+		return nil, err
 	}
 	for i := range c.Puts {
 		p := &c.Puts[i]
 		t.cellIDs.note(string(p.ID))
 		if err := t.cells.put(p, &t.heads[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	if c.Receive != nil {
+		if err := t.receive(c.Receive, adds); err != nil {
+			return nil, err
+		}
+	}
+	return adds, t.move(c)
+}
+
+// addAll adds the tasks of a commit. It says what became of them if one has a key.
+func (t *committer) addAll(c *store.Commit) ([]store.AddResult, error) {
+	if c.Keyed() {
+		return t.addKeyed(c)
+	}
+	for i, task := range c.Adds {
+		if err := t.add(task, t.free[i]); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// move appends to boxes and queues, and forgets what is in them.
+func (t *committer) move(c *store.Commit) error {
 	for i := range c.Send {
-		if err := t.boxes.push(&c.Send[i]); err != nil {
+		p := &c.Send[i]
+		if p.Class != 0 {
+			if err := t.queues.push(p, c, t.life); err != nil {
+				return err
+			}
+		} else if err := t.boxes.push(p); err != nil {
 			return err
 		}
 	}
 	if err := t.boxes.take(c.Take); err != nil {
 		return err
 	}
-	return t.boxes.drop(c.Drop)
+	if err := t.boxes.drop(c.Drop); err != nil || c.Finish == nil {
+		return err
+	}
+	return t.queues.finish(c.Finish)
 }
 
 // endTasks does what a commit says to tasks that there are. A task that it names twice is
@@ -215,6 +278,12 @@ func (t *committer) endTasks(c *store.Commit) error {
 	}
 	for _, r := range c.Removes {
 		if t.ids.came(r.ID) {
+			continue
+		}
+		if r.Dead {
+			if err := t.removeDead(r.ID); err != nil {
+				return err
+			}
 			continue
 		}
 		e, phase, _, err := t.pending.look(r.ID)
@@ -240,6 +309,16 @@ func (t *committer) endTasks(c *store.Commit) error {
 		}
 	}
 	return nil
+}
+
+func (t *committer) removeDead(id string) error {
+	e, dead, err := t.dead(id)
+	if err != nil || !dead {
+		return err
+	}
+	t.ids.note(id)
+	_, err = deadLetters{t.transaction}.remove(id, &e)
+	return err
 }
 
 // add adds a task that is absent, done or dead. free: it is known to be absent.

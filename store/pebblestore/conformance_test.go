@@ -33,6 +33,10 @@ func TestCells(t *testing.T) {
 	storetest.RunCells(t, func(t *testing.T) store.Store { return openStore(t, Config{Dir: t.TempDir()}) })
 }
 
+func TestQueues(t *testing.T) {
+	storetest.RunQueues(t, func(t *testing.T) store.Store { return openStore(t, Config{Dir: t.TempDir()}) })
+}
+
 // TestFull has less room on the disk than is to be free.
 func TestFull(t *testing.T) {
 	storetest.RunFull(t, func(t *testing.T) storetest.Room {

@@ -24,6 +24,7 @@
 //	number 'W' wake cell       cells by when they wake
 //	number 'L' list at cell    cells by the lists that show them
 //	number 'I' n, 'O' n        parcels of the in-box and of the out-box
+//	number 'Q' queue n         messages of the outbox queues: class, incarnation and topic, and the number
 //	number 'm'                 how many of each, of batches, seq, the newest id, and the boxes
 //	number 'o'                 the owner and its claim
 //	0 's' topic number         the numbers of the shards

@@ -87,7 +87,7 @@ func (x *dueTester) step() {
 	case 9:
 		_, _, err = x.s.Ack(ctx, dueShard, x.acks(batch), 0)
 	case 10:
-		_, _, err = x.s.Remove(ctx, dueShard, batch)
+		_, _, err = x.s.Remove(ctx, dueShard, store.Removals(batch...))
 	case 11:
 		if x.random.IntN(40) == 0 {
 			err = x.s.DropShard(ctx, dueShard)

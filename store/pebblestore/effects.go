@@ -27,9 +27,19 @@ type effects struct {
 	left           []int64 // parcels that leave the out-box
 	newer          bool    // something is stored that programs of before do not know
 
+	queues queueEffects
+
 	opened  bool // it is not sealed any more
 	sealed  bool // no new task from here on
 	dropped bool // nothing but the owner is left
+}
+
+// queueEffects are those of outbox queues and receipts.
+type queueEffects struct {
+	sent     int64           // number of the last message that is sent; 0: none
+	queued   int64           // difference of messages
+	finished map[string]bool // keys of messages that are forgotten
+	stored   bool            // there is a receipt, or a message
 }
 
 func (x *effects) begin(h *hold) { x.begun = append(x.begun, h) }
@@ -41,6 +51,17 @@ func (x *effects) end(h *hold) { x.ended = append(x.ended, h) }
 // holds reports whether a hold begins, changes or ends.
 func (x *effects) holds() bool { return len(x.begun)+len(x.extended)+len(x.ended) > 0 }
 
+// layout is the version of the layout that what is stored needs.
+func (x *effects) layout() byte {
+	switch {
+	case x.queues.stored:
+		return layoutQueues
+	case x.newer:
+		return layoutCells
+	}
+	return layoutFirst
+}
+
 // count changes the numbers of a shard.
 func (x *effects) count(m *meta) {
 	m.batches++
@@ -50,6 +71,14 @@ func (x *effects) count(m *meta) {
 	m.sealed = (m.sealed || x.sealed) && !x.dropped && !x.opened
 	m.indexed = m.indexed || x.indexed != nil
 	x.countBoxes(&m.boxes)
+	x.countQueues(&m.queues)
+}
+
+func (x *effects) countQueues(m *queueMeta) {
+	m.last = max(m.last, x.queues.sent)
+	if m.waiting += x.queues.queued; x.dropped { // but the numbers go on
+		m.waiting = 0
+	}
 }
 
 func (x *effects) countBoxes(m *boxMeta) {

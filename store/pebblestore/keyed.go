@@ -63,7 +63,7 @@ func (k keyedAdder) addKeyed(task *store.Task) (store.AddResult, error) {
 		known.Due = h.due
 	}
 	same := h.found == readable && !h.unreadable && h.fingerprint == task.Fingerprint
-	again := m.id == task.ID || m.last == task.ID
+	again := m.id == task.ID || m.past.Has(task.ID)
 	switch status := life.KeyConflict(task.Key, h.phase, again, same); status {
 	case store.Duplicate, store.Taken:
 		known.Status = status
@@ -97,6 +97,7 @@ func (k keyedAdder) addFree(task *store.Task, old *keyMark, until store.Millis) 
 		m.look = store.KeyLook(k.ms, task.Due)
 	}
 	if old != nil {
+		m.past = old.past.Add(old.id)
 		if err := k.remove(appendLookKey(nil, k.sh.number, old.look, task.Mark()), true); err != nil {
 			return result, err
 		}
@@ -141,7 +142,7 @@ func (k keyedAdder) replaceKeyed(task *store.Task, m *keyMark, h *keyHolder) (st
 	if err := k.line.enter(traits, next.Due, m.id); err != nil {
 		return store.AddResult{}, err
 	}
-	m.last, m.due = task.ID, task.Due
+	m.past, m.due = m.past.Add(task.ID), task.Due
 	if m.until == 0 {
 		if err := k.remove(appendLookKey(nil, k.sh.number, m.look, task.Mark()), true); err != nil {
 			return store.AddResult{}, err

@@ -33,6 +33,7 @@ const (
 	tableLists   table = 'L' // cells by the lists that show them
 	tableIn      table = 'I' // parcels of the in-box
 	tableOut     table = 'O' // and of the out-box
+	tableQueues  table = 'Q' // messages of the outbox queues
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 	tableLife    table = 'b' // of the topic that the shard belongs to

@@ -60,6 +60,24 @@ func (l *limits) Free(ctx context.Context, permits []store.Permit) (waiting [][]
 	return waiting, err
 }
 
+// Take implements store.Taker. Its tokens are synced by the holds that follow.
+func (l *limits) Take(ctx context.Context, q *store.Take) (reply *store.TakeReply, err error) {
+	if q.Limits.Namespace > 0 {
+		if err := l.countNamespace(ctx, store.CapKey(q.Topic, store.NamespaceCap)); err != nil {
+			return nil, err
+		}
+	}
+	err = l.withLimits(ctx, func(t *limit.Table) error {
+		var changed []limit.Change
+		reply, changed = t.Take(q, now())
+		return l.write(l.dir, changed)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
 // withLimits calls do with the table under its lock.
 func (l *limits) withLimits(ctx context.Context, do func(*limit.Table) error) error {
 	if err := l.dir.Enter(ctx); err != nil {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // keyMark says which task has an idempotency key.
 type keyMark struct {
 	id    string
-	last  string // the id of the request that replaced the task; else empty
+	past  life.Requests // those before it, and those that replaced it
 	due   store.Millis
 	until store.Millis // end of the window; 0: while the task is pending or running
 	look  store.Millis // when to look whether the key is free
@@ -35,14 +36,14 @@ func (m *keyMark) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.due))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.look))
 	b = binary.AppendUvarint(b, uint64(len(m.id)))
-	return append(append(b, m.id...), m.last...)
+	return append(append(b, m.id...), m.past...)
 }
 
 func decodeMark(b []byte) (*keyMark, error) {
 	in := input{b: b}
 	m := &keyMark{until: store.Millis(in.uint64()), due: store.Millis(in.uint64()), look: store.Millis(in.uint64())}
 	m.id = string(in.bytes(in.uvarint()))
-	m.last = string(in.b)
+	m.past = life.Requests(in.b)
 	if in.short {
 		return nil, fmt.Errorf("decode mark of a key: malformed")
 	}

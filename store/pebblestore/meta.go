@@ -18,6 +18,7 @@ type meta struct {
 	indexed             bool  // there is, or was, something in the index
 	log                 logMeta
 	boxes               boxMeta
+	queues              queueMeta
 }
 
 // The last byte of the stored form of meta.
@@ -42,18 +43,21 @@ func (m meta) append(b []byte) []byte {
 		flags |= metaIndexed
 	}
 	b = append(b, flags)
-	if m.log != (logMeta{}) || m.boxes != (boxMeta{}) {
+	if m.log != (logMeta{}) || m.boxes != (boxMeta{}) || m.queues != (queueMeta{}) {
 		b = m.log.append(b)
 	}
-	if m.boxes != (boxMeta{}) {
+	if m.boxes != (boxMeta{}) || m.queues != (queueMeta{}) {
 		b = m.boxes.append(b)
+	}
+	if m.queues != (queueMeta{}) {
+		b = m.queues.append(b)
 	}
 	return b
 }
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false, logMeta{}, boxMeta{}}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false, logMeta{}, boxMeta{}, queueMeta{}}
 	if len(in.b) > 0 { // shards of before it was kept have none
 		m.newest = uuid7{in.uint64(), in.uint64()}
 		flags := in.byte()
@@ -64,6 +68,9 @@ func decodeMeta(b []byte) (meta, error) {
 	}
 	if len(in.b) > 0 { // nor those that never had a cell or a parcel
 		m.boxes.read(&in)
+	}
+	if len(in.b) > 0 { // nor those that never sent a message to a queue
+		m.queues.read(&in)
 	}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")

@@ -15,7 +15,7 @@ type rewriter struct{ *base }
 var written = [...]table{tableTasks, tableHistory, tableJournal, tableCells}
 
 // kindRewrite marks the cursors of rewrites. It is none of store's kinds.
-const kindRewrite store.Kind = 0xfe
+const kindRewrite store.Kind = 0xfc
 
 // Rewrite implements store.Rewriter. Its cursor is the number of a table and the rest of the last key that
 // was read there.

@@ -65,7 +65,7 @@ func TestNearlyFullDiskIsFlushedAndLoggedOnce(t *testing.T) {
 		if n := log.count("has room again"); n != episode+1 {
 			t.Errorf("%d lines say that there is room again, want %d", n, episode+1)
 		}
-		if _, _, err := s.Remove(t.Context(), shard, []string{"later"}); err != nil {
+		if _, _, err := s.Remove(t.Context(), shard, store.Removals("later")); err != nil {
 			t.Fatal(err)
 		}
 	}

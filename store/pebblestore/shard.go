@@ -44,6 +44,8 @@ type shard struct {
 	// to passedOut.
 	firstWake store.Millis
 	passedOut int64
+	// No message of a queue, by what its keys begin with, has a lower number.
+	queueHeads map[string]int64
 }
 
 // load reads what is kept in memory of a shard. It reads as many entries as there
@@ -137,7 +139,7 @@ func (sh *shard) numbers(d *datadir.Dir) (store.Stats, error) {
 		Life:    sh.life,
 		Logged:  sh.meta.log.last > sh.meta.log.forgotten,
 		Cells:   sh.meta.boxes.cells,
-		Parcels: sh.meta.boxes.parcels(),
+		Parcels: sh.meta.boxes.parcels() + sh.meta.queues.waiting,
 	}, nil
 }
 

@@ -43,7 +43,7 @@ func (s retention) DropShard(ctx context.Context, name store.Shard) error {
 		if t.sh.number == 0 || !ours {
 			return nil
 		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableJournal, tableKeys, tableOrder, tableIndex, tableLog, tableCells, tableWakes, tableLists, tableIn, tableOut} {
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableJournal, tableKeys, tableOrder, tableIndex, tableLog, tableCells, tableWakes, tableLists, tableIn, tableOut, tableQueues} {
 			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
 			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
 				return err

@@ -34,7 +34,7 @@ func TestNothingUnsyncedIsTold(t *testing.T) {
 	}
 	told("get", func() error { return second(s.Get(t.Context(), repairShard, []string{"x"})) })
 	told("a duplicate", func() error { return second(s.Add(t.Context(), repairShard, task)) })
-	told("remove of another", func() error { return second(s.Remove(t.Context(), repairShard, []string{"y"})) })
+	told("remove of another", func() error { return second(s.Remove(t.Context(), repairShard, store.Removals("y"))) })
 	told("list", func() error { return second(s.List(t.Context(), repairShard, store.KindPending, "", 10)) })
 	for range 2000 {
 		window(t, s) // time for the others to be answered, were they not to wait

@@ -26,8 +26,9 @@ type transaction struct {
 	journals   journals
 	log        changelog
 
-	cells cells
-	boxes boxes
+	cells  cells
+	boxes  boxes
+	queues queues
 
 	ids       taskIDs
 	cellIDs   ids // of cells that the batch changes
@@ -42,7 +43,7 @@ var transactions = sync.Pool{New: func() any {
 	t := new(transaction)
 	b := &t.batch
 	t.tasks.batch, t.line.batch, t.attributes.batch, t.history.batch, t.journals.batch, t.log.batch = b, b, b, b, b, b
-	t.cells.batch, t.boxes.batch = b, b
+	t.cells.batch, t.boxes.batch, t.queues.batch = b, b, b
 	return t
 }}
 

@@ -13,7 +13,9 @@ import (
 // nothing else meanwhile. Lua takes about 8,000 values in one call.
 const (
 	maxItems = 1000
-	maxBytes = 8 << 20
+	// mostNames is how many bytes of names of journals one script forgets.
+	mostNames = 64 << 10
+	maxBytes  = 8 << 20
 )
 
 // args builds the arguments of a script in one buffer, so that a batch costs

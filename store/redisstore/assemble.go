@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/ddq-io/ddq/store"
@@ -24,12 +25,13 @@ var luaFiles embed.FS
 //	-- KEYS  those of a shard        the same for those of shardNouns that the script uses
 //	-- KEYS  all of a shard          the same for shardNouns
 //
-// and values, which are those of luaValues. A script gets those that it
-// uses, as locals.
+// and values, which are those of luaValues. A script gets the keys that it
+// uses as locals, and the values as numbers.
 var (
 	includeLine = regexp.MustCompile(`(?m)^\s*-- include (\w+\.lua)$`)
 	keysLine    = regexp.MustCompile(`(?m)^-- KEYS  (those of a shard|all of a shard|\w+(?:, \w+)*)$`)
 	upperName   = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
+	luaToken    = regexp.MustCompile(`'(?:\\.|[^'\\])*'|--.*|\b[A-Z][A-Z_0-9]+\b`) // strings, comments, names in capital letters
 	luaComment  = regexp.MustCompile(`--.*`)
 )
 
@@ -45,10 +47,15 @@ func luaValues() []luaValue {
 	values := []luaValue{
 		{"PLACE_NONE", placeNone}, {"PLACE_PENDING", placePending}, {"PLACE_RUNNING", placeRunning}, {"PLACE_DEAD", placeDead}, {"PLACE_DONE", placeDone},
 		{"KEPT_DUE", keptDue}, {"KEPT_TRACE", keptTrace}, {"MARK_HELD", markHeld}, {"MARK_CANCELLED", markCancelled}, {"SLIDING_WINDOW", int64(store.SlidingWindow)},
-		{"KEY_RETURN", int64(store.KeyReturn)}, {"KEY_REJECT", int64(store.KeyReject)}, {"KEY_REPLACE", int64(store.KeyReplace)},
-		{"CELL_SCHEDULE", store.CellSchedule}, {"CELL_WORKFLOW", store.CellWorkflow},
-		{"JOURNAL_NAMES", store.MaxJournalNames}, {"JOURNAL_BYTES", store.MaxJournalBytes}, {"ENCRYPTED_BYTES", store.EncryptedBytes},
+		{"KEY_RETURN", int64(store.KeyReturn)}, {"KEY_REJECT", int64(store.KeyReject)}, {"KEY_REPLACE", int64(store.KeyReplace)}, {"KEPT_REQUESTS", store.KeptRequests},
+		{"CELL_SCHEDULE", store.CellSchedule}, {"CELL_WORKFLOW", store.CellWorkflow}, {"CELL_TALLY", store.CellTally},
+		{"MAX_RECEIVE", store.MaxReceive}, {"KEPT_REFUSED", store.KeptRefused}, {"RECEIPT_FORMAT", store.ReceiptFormat},
+		{"JOURNAL_NAMES", store.MaxJournalNames}, {"MOST_NAMES", mostNames}, {"JOURNAL_BYTES", store.MaxJournalBytes}, {"ENCRYPTED_BYTES", store.EncryptedBytes},
 		{"MAX_BODIES", store.MaxBodies}, {"MAX_AHEAD", store.MaxAhead.Microseconds()},
+		{"WAIT_LIFE", store.WaitLife.Microseconds()}, {"CALL_LIFE", store.CallLife.Microseconds()}, {"NOTICE_WAIT", store.NoticeWait.Microseconds()},
+		{"LINE_TURN", store.LineTurn.Microseconds()}, {"SHARE_PERIOD", store.SharePeriod.Microseconds()},
+		{"TOKEN_HORIZON", store.TokenHorizon.Microseconds()}, {"TOKEN_LIFE", store.Rate{}.Before(time.UnixMicro(0)).UnixMicro()},
+		{"GRANTED", int64(store.Granted)}, {"NO_TOKEN", int64(store.NoToken)}, {"NO_PERMIT", int64(store.NoPermit)}, {"OVER_RATE", int64(store.OverRate)},
 		{"REASON_EXPIRED", int64(store.ReasonExpired)}, {"REASON_CORRUPT", int64(store.ReasonCorrupt)}, {"REASON_CANCELLED", int64(store.ReasonCancelled)},
 		{"OUTCOME_ACKED", int64(store.OutcomeAcked)}, {"OUTCOME_CANCELLED", int64(store.OutcomeCancelled)},
 	}
@@ -114,9 +121,7 @@ func named(source string) string {
 	for i, key := range keysOf(source) {
 		add(strings.ToUpper(key), fmt.Sprintf("KEYS[%d]", i+1))
 	}
-	for _, v := range luaValues() {
-		add(v.name, fmt.Sprint(v.n))
-	}
+	source = withValues(source)
 	if len(names) == 0 {
 		return source
 	}
@@ -126,6 +131,21 @@ func named(source string) string {
 	}
 	shebang, rest, _ := strings.Cut(source, "\n")
 	return shebang + "\n" + local + "\n" + rest
+}
+
+// withValues puts the values of luaValues in the place of their names. They are no locals, as a function of Lua
+// has 200 of these at most.
+func withValues(source string) string {
+	values := make(map[string]string)
+	for _, v := range luaValues() {
+		values[v.name] = fmt.Sprint(v.n)
+	}
+	return luaToken.ReplaceAllStringFunc(source, func(token string) string {
+		if value, is := values[token]; is {
+			return value
+		}
+		return token
+	})
 }
 
 // keysOf returns the keys that a script says it takes.

@@ -18,8 +18,10 @@ import (
 
 // word adds the set that the tasks of a chunk all speak of, and the attributes of each that
 // are indexed: see lua/put_attrs.lua.
-func (a *args) word(tasks []*store.Task, chunk []int) {
-	set := spokenBy(tasks, chunk)
+func (a *args) word(tasks []*store.Task, chunk []int) { a.wordOf(spokenBy(tasks, chunk), tasks, chunk) }
+
+// wordOf is word, with the set of more tasks than those.
+func (a *args) wordOf(set store.IndexSet, tasks []*store.Task, chunk []int) {
 	start := len(a.buf)
 	a.buf = append(binary.BigEndian.AppendUint16(a.buf, uint16(len(set))), set...)
 	said := set != ""
@@ -64,6 +66,15 @@ func spokenBy(tasks []*store.Task, chunk []int) store.IndexSet {
 	return set
 }
 
+// spoken is the set that all of some tasks speak of.
+func spoken(tasks []*store.Task) store.IndexSet {
+	set := tasks[0].Indexed
+	for _, t := range tasks {
+		set = set.And(t.Indexed)
+	}
+	return set
+}
+
 // Lookup implements store.Index.
 func (s *index) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
 	if err := s.enter(ctx); err != nil {
@@ -71,21 +82,28 @@ func (s *index) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuer
 	}
 	from, to := record.IndexRange(nil, &q, appendID)
 	name := string(record.AppendIndexName(nil, q.Name))
-	v, err := s.conn.Run(ctx, s.lua.lookup, s.keys(shard).pick(ownerKey, indexKey), []any{name, from, to, max(q.Limit, 0)})
-	if err != nil {
-		return nil, conn.ReadError("lookup", err)
-	}
-	if number(v) == -3 {
-		return nil, fmt.Errorf("lookup: %w", store.ErrNotIndexed)
-	}
 	var entries []store.IndexEntry
-	for _, member := range list(v) {
-		if _, e, id, ok := record.CutIndexEntry([]byte(text(member))); ok { // Sweep removes the others
-			e.ID = parseID(string(id))
-			entries = append(entries, e)
+	for {
+		want := max(q.Limit-len(entries), 0)
+		v, err := s.conn.Run(ctx, s.lua.lookup, s.keys(shard).pick(ownerKey, indexKey), []any{name, from, to, want})
+		if err != nil {
+			return nil, conn.ReadError("lookup", err)
 		}
+		if number(v) == -3 {
+			return nil, fmt.Errorf("lookup: %w", store.ErrNotIndexed)
+		}
+		members := list(v)
+		for _, member := range members {
+			if _, e, id, ok := record.CutIndexEntry([]byte(text(member))); ok { // Sweep removes the others, and more may be behind them
+				e.ID = parseID(string(id))
+				entries = append(entries, e)
+			}
+		}
+		if len(members) < want || len(entries) >= q.Limit {
+			return entries, nil
+		}
+		from = append([]byte(text(members[len(members)-1])), 0)
 	}
-	return entries, nil
 }
 
 // Reindex implements store.Index. A cursor is the token of the walk and the cursor of

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -52,9 +53,13 @@ type call struct {
 	sizes func(i int) int
 	// groups, if it is not nil, are the chunks, instead of what ids and sizes say.
 	groups [][]int
+	// moreKeys, if it is not nil, are keys behind those of the script.
+	moreKeys func(chunk []int) []string
 	// args encodes the items of a chunk; take reads the reply about them.
 	args func(chunk []int, n count) (*args, error)
 	take func(chunk []int, r reply)
+	// left, if it is not nil, says that the script left an item out, to be short: it is for the next one.
+	left func(i int) bool
 	// full, if it is not nil, says that the answer has all it takes: no further script is run.
 	full func() bool
 	// pends says that the script can make tasks pending: it takes a count and
@@ -91,7 +96,8 @@ func (s *core) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 		all = chunks(n, c.ids, sizes)
 	}
 	pended := false
-	for k, chunk := range all {
+	for k := 0; k < len(all); k++ {
+		chunk := all[k]
 		if k > 0 && c.full != nil && c.full() {
 			break
 		}
@@ -106,6 +112,12 @@ func (s *core) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 		pended = pended || r.pended
 		stamp = r.Stamp
 		c.take(chunk, r)
+		if c.left == nil {
+			continue
+		}
+		if rest := slices.DeleteFunc(slices.Clone(chunk), func(i int) bool { return !c.left(i) }); len(rest) > 0 {
+			all = slices.Insert(all, k+1, rest)
+		}
 	}
 	return stamp, nil
 }
@@ -150,7 +162,11 @@ func (s *core) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []in
 	if c.luaOf != nil {
 		lua = c.luaOf(chunk)
 	}
-	v, err := s.conn.Run(ctx, lua, keys.of(lua), a.values())
+	named := keys.of(lua)
+	if c.moreKeys != nil {
+		named = append(named, c.moreKeys(chunk)...)
+	}
+	v, err := s.conn.Run(ctx, lua, named, a.values())
 	if err == nil {
 		var r reply
 		if r, err = parseReply(v, c.parts+bit(c.pends)); err == nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/redisstore/conn"
@@ -184,15 +183,17 @@ func (s *cells) Listed(ctx context.Context, shard store.Shard, name string, afte
 	if err := s.enter(ctx); err != nil || len(name) > math.MaxUint8 {
 		return nil, err
 	}
+	from := []byte("[")
+	if after != (store.Wake{}) {
+		from = append(appendListed([]byte("("), after.At), after.ID...)
+	}
 	var found []store.Cell
 	var bodies store.Bodies
 	for len(found) < limit && !bodies.Full() {
 		a := newArgs(3, 64)
 		a.buf = appendList(a.buf, name)
 		a.end()
-		if after != (store.Wake{}) {
-			a.buf = append(appendListed(a.buf, after.At), after.ID...)
-		}
+		a.buf = append(a.buf, from...)
 		a.end()
 		want := min(limit-len(found), maxItems)
 		a.int(int64(want))
@@ -200,31 +201,30 @@ func (s *cells) Listed(ctx context.Context, shard store.Shard, name string, afte
 		if err != nil {
 			return nil, conn.ReadError("listed", err)
 		}
-		ids := cellIDs(at(list(v), 0))
-		if len(ids) == 0 {
+		positions := list(at(list(v), 0))
+		if len(positions) == 0 {
 			break
+		}
+		ids := make([]store.CellID, len(positions))
+		for i, p := range positions {
+			ids[i] = store.CellID(text(p)[min(8, len(text(p))):])
 		}
 		page, err := appendCells(nil, &bodies, ids, list(at(list(v), 1)))
 		if err != nil {
 			return nil, conn.ReadError("listed", err)
 		}
-		page = slices.DeleteFunc(page, func(c store.Cell) bool { return c.List != name }) // Sweep removes those
-		if found = append(found, page...); len(ids) < want || len(page) == 0 {
+		for i, c := range page {
+			position := text(positions[i])
+			if c.List == name && position == string(append(appendListed(nil, c.Listed), c.ID...)) { // Sweep removes the others
+				found = append(found, c)
+			}
+			from = append([]byte("("), position...)
+		}
+		if len(page) == len(ids) && len(ids) < want {
 			break
 		}
-		last := page[len(page)-1]
-		after = store.Wake{At: last.Listed, ID: last.ID}
 	}
 	return found, nil
-}
-
-func cellIDs(v any) []store.CellID {
-	all := list(v)
-	ids := make([]store.CellID, len(all))
-	for i, id := range all {
-		ids[i] = store.CellID(text(id))
-	}
-	return ids
 }
 
 // CellPage implements store.Cells. Its cursor is the kind and the cursor of Redis in the hash.

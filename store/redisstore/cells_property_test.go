@@ -48,7 +48,7 @@ func TestCommitsAreThoseOfTheModel(t *testing.T) {
 			p.must(err)
 		}
 		r.Repeat(map[string]func(*rapid.T){
-			"commit": p.commit, "hold": p.hold, "ack": p.ack, "nack": p.nack, "requeue": p.requeue, "seal": p.seal, "": p.compare,
+			"commit": p.commit, "queues": p.queues, "hold": p.hold, "ack": p.ack, "nack": p.nack, "requeue": p.requeue, "seal": p.seal, "": p.compare,
 		})
 	})
 }
@@ -194,6 +194,65 @@ func (p *pair) numbered(s cellStore, commits []store.Commit) []store.Commit {
 	return all
 }
 
+// boxQueue is a queue of the shard, and farQueue one that it receives.
+func (p *pair) boxQueue() store.Queue {
+	return store.Queue{Source: p.shard, Class: store.ClassWork, To: "other"}
+}
+
+func (p *pair) farQueue() store.Queue {
+	return store.Queue{Source: store.Shard{Topic: "far", N: 1, Life: 7}, Class: store.ClassWork, To: p.shard.Topic}
+}
+
+// queues makes a commit that receives, adds tasks with keys, sends to a queue and finishes what is there.
+func (p *pair) queues(t *rapid.T) {
+	c := p.drawCommit(t)
+	for i := range rapid.IntRange(0, 2).Draw(t, "keyed") {
+		task := &store.Task{ID: rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "keyed task"), Payload: []byte{byte(i)}, Due: 1, MaxRetries: -1}
+		task.Fingerprint = uint64(rapid.IntRange(7, 8).Draw(t, "fingerprint"))
+		task.Key = &store.Key{Text: rapid.SampledFrom([]string{"k", "l"}).Draw(t, "key"), OnConflict: rapid.SampledFrom([]store.KeyConflict{store.KeyReturn, store.KeyReject, store.KeyReplace}).Draw(t, "rule")}
+		task.Key.Window = time.Duration(rapid.IntRange(0, 1).Draw(t, "window")) * time.Hour
+		if slices.ContainsFunc(c.Adds, func(o *store.Task) bool { return o.ID == task.ID }) {
+			continue
+		}
+		c.Adds = append(c.Adds, task)
+	}
+	if rapid.Bool().Draw(t, "receives") {
+		r := &store.Receive{Queue: p.farQueue(), Head: int64(rapid.IntRange(1, 20).Draw(t, "head"))}
+		numbers := rapid.SliceOfNDistinct(rapid.Int64Range(r.Head, r.Head+9), len(c.Adds), len(c.Adds)+3, rapid.ID[int64]).Draw(t, "numbers")
+		refused := rapid.IntRange(0, len(numbers)-len(c.Adds)).Draw(t, "refused")
+		r.Numbers, r.Refused = numbers[:len(numbers)-refused], numbers[len(numbers)-refused:]
+		c.Receive = r
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "messages") {
+		c.Send = append(c.Send, store.Message{To: "ex", Topic: "other", Class: store.ClassWork, Body: []byte(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "message"))})
+	}
+	places := rapid.SliceOfN(rapid.IntRange(0, 5), 0, 2).Draw(t, "finishes")
+	p.same(fmt.Sprintf("commit of %+v, receive %+v, finish %v", c, c.Receive, places), func(s cellStore, f store.Fence) string {
+		mine := p.numbered(s, []store.Commit{c})
+		page, err := s.Messages(context.Background(), p.shard, p.boxQueue(), 0, 1000, 1<<20)
+		p.must(err)
+		if len(places) > 0 {
+			finish := &store.Finish{Queue: p.boxQueue()}
+			for _, place := range places {
+				if place < len(page.Messages) {
+					finish.Numbers = append(finish.Numbers, page.Messages[place].Number)
+				}
+			}
+			mine[0].Finish = finish
+		}
+		stamp, results, err := s.Commit(context.Background(), p.shard, &f, mine)
+		p.must(err)
+		slices.Sort(results[0].Made)
+		slices.Sort(results[0].Refused)
+		for i := range results[0].Adds {
+			if a := &results[0].Adds[i]; a.Due > 1 {
+				a.Due = 2 // a moment of a clock, as of a nack: each store has its own
+			}
+		}
+		return fmt.Sprintf("%+v, seq %d, in %d", results, stamp.Seq, stamp.In)
+	})
+}
+
 func (p *pair) hold(t *rapid.T) {
 	h := store.Hold{ID: drawID(t), Token: store.NewToken(), Visibility: time.Hour, Worker: "w"}
 	p.same("hold of "+h.ID, func(s cellStore, f store.Fence) string {
@@ -266,7 +325,17 @@ func (p *pair) compare(_ *rapid.T) {
 			p.must(err)
 			fmt.Fprintf(&b, "box %d %v\n", box, contents(parcels))
 		}
-		_, tasks, err := s.Get(ctx, p.shard, []string{"a", "b", "c"})
+		page, err := s.Messages(ctx, p.shard, p.boxQueue(), 0, 1000, 1<<20)
+		p.must(err)
+		for _, m := range page.Messages {
+			fmt.Fprintf(&b, "message %s %s\n", m.To, m.Body)
+		}
+		heads, err := s.Queues(ctx, p.shard, store.Queue{}, 9)
+		p.must(err)
+		receipts, err := s.Receipts(ctx, p.shard, []store.Queue{p.farQueue()})
+		p.must(err)
+		fmt.Fprintf(&b, "queues %d receipt %d above %v refused %v\n", len(heads), receipts[0].Floor, receipts[0].Above, receipts[0].Refused)
+		_, tasks, err := s.Get(ctx, p.shard, []string{"a", "b", "c", "d", "e"})
 		p.must(err)
 		for _, t := range tasks {
 			fmt.Fprintf(&b, "task %s %v attempt %d token %x tells %q cancelled %t\n", t.ID, t.State, t.Attempt, t.Token, t.Tells, t.Cancelled)

@@ -8,12 +8,22 @@ import (
 )
 
 // Remove implements store.Writer.
-func (s *writer) Remove(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+func (s *writer) Remove(ctx context.Context, shard store.Shard, removals []store.Removal) (store.Stamp, []store.RemoveResult, error) {
 	return s.changePending(ctx, call{
 		what: "remove", lua: s.lua.remove, shard: shard,
-		ids:  func(i int) string { return ids[i] },
-		args: idArgs(ids, false),
-	}, len(ids), nil)
+		ids: func(i int) string { return removals[i].ID },
+		args: func(chunk []int, _ count) (*args, error) {
+			a := newArgs(2*len(chunk)+2, 48*len(chunk))
+			a.int(int64(len(chunk)))
+			for _, i := range chunk {
+				a.id(removals[i].ID)
+			}
+			for _, i := range chunk {
+				a.int(removals[i].IfVersion)
+			}
+			return a, nil
+		},
+	}, len(removals), nil)
 }
 
 // changePending runs a script that changes pending tasks, or makes tasks pending: due
@@ -29,9 +39,13 @@ func (s *writer) changePending(ctx context.Context, c call, n int, due func(i in
 			}
 		}
 		odd(r.more[len(r.more)-1], len(chunk), func(k int, status store.Status, rest []any) {
-			results[chunk[k]] = store.RemoveResult{Status: status, State: parsePlace(rest).state(r.now())}
+			results[chunk[k]] = store.RemoveResult{Status: status}
+			if status != store.Stale {
+				results[chunk[k]].State = parsePlace(rest).state(r.now())
+			}
 		})
 	}
+	c.left = func(i int) bool { return results[i].Status == store.LeftOut }
 	stamp, err := s.batch(ctx, c, n)
 	if err != nil {
 		return store.Stamp{}, nil, err
@@ -56,6 +70,7 @@ func (s *writer) RemoveDead(ctx context.Context, shard store.Shard, ids []string
 		ids:  func(i int) string { return ids[i] },
 		args: idArgs(ids, false),
 		take: func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
+		left: func(i int) bool { return results[i] == store.LeftOut },
 	}, len(ids))
 	if err != nil {
 		return store.Stamp{}, nil, err
@@ -88,7 +103,7 @@ func (s *retention) Trim(ctx context.Context, shard store.Shard, limit int) (int
 }
 
 // trim runs a script that deletes a part of what there is, and says how much, until there
-// is no more or the limit is reached.
+// is no more or the limit is reached. A negative number is of a part that stopped before, to be short.
 func trim(what string, limit int, part func(want int) (any, error)) (trimmed int, err error) {
 	for trimmed < limit {
 		want := min(limit-trimmed, maxItems)
@@ -97,7 +112,11 @@ func trim(what string, limit int, part func(want int) (any, error)) (trimmed int
 			return trimmed, conn.WriteError(what, err)
 		}
 		n := int(number(v))
-		if trimmed += n; n < want {
+		more := n < 0
+		if more {
+			n = -n
+		}
+		if trimmed += n; n < want && !more {
 			break
 		}
 	}

@@ -15,6 +15,9 @@ import (
 const patience = time.Minute
 
 func TestConformanceInACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits long, and meets in no other way than TestConformance: make race-all plays it")
+	}
 	cluster := redistest.StartCluster(t, 3, 1)
 	cluster.Patience(t, patience)
 	flushed := func(t *testing.T) store.Store {
@@ -26,6 +29,9 @@ func TestConformanceInACluster(t *testing.T) {
 }
 
 func TestConformanceBehindSentinels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits long, and meets in no other way than TestConformance: make race-all plays it")
+	}
 	set := redistest.StartSentinel(t)
 	set.Patience(t, patience)
 	patient := redisstore.Config{URL: set.URL(), WaitReplicas: 1, WaitTimeout: patience, Timeout: 2 * patience}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ddq-io/ddq/store"
@@ -16,9 +17,10 @@ import (
 // different scripts, and so are those that a full server refuses and those that it does not.
 func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
 	results := make([]store.CommitResult, len(commits))
-	if err := checkCommits(commits); err != nil {
+	if err := checkCommits(shard, f, commits); err != nil {
 		return store.Stamp{}, nil, err
 	}
+	incarnation, keys := shard.Life, s.keys(shard)
 	only, err := s.onlyServer(commits)
 	if err != nil {
 		return store.Stamp{}, nil, err
@@ -33,11 +35,18 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 			return s.lua.commitOn
 		},
 		args: func(chunk []int, n count) (*args, error) {
-			a, err := commitArgs(f, commits, chunk, n)
+			a, err := commitArgs(f, commits, chunk, n, incarnation)
 			if err == nil {
 				a.str(only)
 			}
 			return a, err
+		},
+		moreKeys: func(chunk []int) []string {
+			var streams []string
+			for _, q := range queuesOf(commits, chunk, incarnation) {
+				streams = append(streams, keys.queueKey(q))
+			}
+			return streams
 		},
 		take: func(chunk []int, r reply) {
 			for _, i := range chunk {
@@ -46,6 +55,7 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 			odd(r.more[0], len(chunk), func(k int, status store.Status, rest []any) {
 				results[chunk[k]] = refused(status, rest)
 			})
+			keyedResults(commits, chunk, results, r)
 		},
 	}, len(commits))
 	if err != nil {
@@ -67,13 +77,13 @@ func (s *cells) onlyServer(commits []store.Commit) (string, error) {
 }
 
 // checkCommits refuses what one script cannot do: Lua takes about 8,000 values in one call.
-func checkCommits(commits []store.Commit) error {
+func checkCommits(s store.Shard, f *store.Fence, commits []store.Commit) error {
 	for i := range commits {
 		c := &commits[i]
-		if n := pieces(c); n > store.MaxPieces {
+		if n := c.Pieces(); n > store.MaxPieces {
 			return fmt.Errorf("commit of %d pieces, at most %d", n, store.MaxPieces)
 		}
-		if err := errors.Join(checkDues(c.Adds), checkPuts(c.Puts)); err != nil {
+		if err := errors.Join(checkDues(c.Adds), checkPuts(c.Puts), c.CheckQueues(s, f)); err != nil {
 			return err
 		}
 	}
@@ -95,11 +105,6 @@ func checkPuts(puts []store.Put) error {
 		seen[c.ID] = true
 	}
 	return nil
-}
-
-// pieces is how much a commit does.
-func pieces(c *store.Commit) int {
-	return len(c.Puts) + len(c.Under) + len(c.Acks) + len(c.Removes) + len(c.Cancels) + len(c.Adds) + len(c.Send) + bit(c.Take > 0) + len(c.Drop)
 }
 
 // commitSize is about how many bytes a commit has.
@@ -124,10 +129,13 @@ func commitSize(c *store.Commit) (n int) {
 // with which it shares a cell or a task, and none sends before one that sent earlier.
 func commitChunks(commits []store.Commit) [][]int {
 	var slots [][]int
-	last, sent := make(map[string]int), 0 // slots by what is changed, and of the last that sends
+	last, sent, alone := make(map[string]int), 0, 0 // slots by what is changed, of the last that sends, and behind the last with keys
 	for i := range commits {
 		c := &commits[i]
-		slot, names := 0, changed(c)
+		slot, names := alone, changed(c)
+		if c.Keyed() { // nobody knows yet which tasks have its keys
+			slot = len(slots)
+		}
 		for _, name := range names {
 			if n, there := last[name]; there {
 				slot = max(slot, n+1)
@@ -137,6 +145,9 @@ func commitChunks(commits []store.Commit) [][]int {
 			slot = max(slot, sent)
 		}
 		slot += (slot + bit(!life.BringsWork(c))) % 2 // even slots bring work
+		if c.Keyed() {
+			alone = slot + 1
+		}
 		for len(slots) <= slot {
 			slots = append(slots, nil)
 		}
@@ -157,7 +168,10 @@ func commitChunks(commits []store.Commit) [][]int {
 
 // changed names the cells and tasks that a commit is about.
 func changed(c *store.Commit) []string {
-	names := make([]string, 0, pieces(c))
+	names := make([]string, 0, 1+c.Pieces())
+	if c.Receive != nil {
+		names = append(names, "c"+string(c.Receive.Queue.ReceiptID()))
+	}
 	for i := range c.Puts {
 		names = append(names, "c"+string(c.Puts[i].ID))
 	}
@@ -183,7 +197,7 @@ func changed(c *store.Commit) []string {
 func inScripts(commits []store.Commit, slot []int) (all [][]int) {
 	start, count, size := 0, 0, 0
 	for k, i := range slot {
-		n, bytes := pieces(&commits[i]), commitSize(&commits[i])
+		n, bytes := commits[i].Pieces(), commitSize(&commits[i])
 		if k > start && (count+n > maxItems || size+bytes > maxBytes) {
 			all = append(all, slot[start:k])
 			start, count, size = k, 0, 0
@@ -202,6 +216,8 @@ type commitEncoder struct {
 	*args  // the pieces
 	of     []byte
 	counts []uint16
+	life   uint64 // of the topic
+	queues []store.Queue
 }
 
 // kind adds the pieces of a kind, of each commit of a chunk.
@@ -217,14 +233,20 @@ func (e *commitEncoder) kind(chunk []int, add func(i int) (pieces int)) {
 	e.counts = append(e.counts, uint16(total))
 }
 
-func commitArgs(f *store.Fence, commits []store.Commit, chunk []int, n count) (*args, error) {
+func commitArgs(f *store.Fence, commits []store.Commit, chunk []int, n count, incarnation uint64) (*args, error) {
 	count, size := 0, 64
-	var tasks []*store.Task
+	var tasks, all []*store.Task // those without a key, and all
 	for _, i := range chunk {
-		count, size = count+4*pieces(&commits[i]), size+commitSize(&commits[i])
-		tasks = append(tasks, commits[i].Adds...)
+		count, size = count+4*commits[i].Pieces(), size+commitSize(&commits[i])
+		all = append(all, commits[i].Adds...)
+		for _, t := range commits[i].Adds {
+			if t.Key == nil {
+				tasks = append(tasks, t)
+			}
+		}
 	}
-	e := &commitEncoder{args: newArgs(count, size), counts: []uint16{uint16(len(chunk))}}
+	queues := queuesOf(commits, chunk, incarnation)
+	e := &commitEncoder{args: newArgs(count, size), counts: []uint16{uint16(len(chunk))}, life: incarnation, queues: queues}
 	if err := e.pieces(commits, chunk); err != nil {
 		return nil, err
 	}
@@ -246,13 +268,18 @@ func commitArgs(f *store.Fence, commits []store.Commit, chunk []int, n count) (*
 	for i := range every {
 		every[i] = i
 	}
-	if len(tasks) > 0 {
-		a.word(tasks, every)
+	if len(all) > 0 {
+		a.wordOf(spoken(all), tasks, every)
 	} else {
 		a.str("")
 	}
 	a.traits(tasks, every)
 	a.append(e.args)
+	for _, q := range queues {
+		a.str(queueName(q))
+	}
+	a.int(int64(len(queues)))
+	a.int(estimate(commits, chunk))
 	return a, nil
 }
 
@@ -287,7 +314,7 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 	e.kind(chunk, func(i int) int {
 		for _, r := range commits[i].Removes {
 			e.id(r.ID)
-			e.int(int64(bit(r.Untried)))
+			e.int(int64(bit(r.Untried) + 2*bit(r.Dead)))
 		}
 		return len(commits[i].Removes)
 	})
@@ -297,14 +324,17 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 		}
 		return len(commits[i].Cancels)
 	})
-	e.kind(chunk, func(i int) int {
+	e.kind(chunk, func(i int) (n int) {
 		for _, t := range commits[i].Adds {
-			failed = errors.Join(failed, e.add(t))
+			if t.Key == nil {
+				failed = errors.Join(failed, e.add(t))
+				n++
+			}
 		}
-		return len(commits[i].Adds)
+		return n
 	})
 	e.boxes(commits, chunk)
-	return failed
+	return errors.Join(failed, e.receives(commits, chunk))
 }
 
 func (e *commitEncoder) put(p *store.Put) {
@@ -329,7 +359,12 @@ func (e *commitEncoder) boxes(commits []store.Commit, chunk []int) {
 	e.kind(chunk, func(i int) int {
 		for k := range commits[i].Send {
 			p := &commits[i].Send[k]
-			e.buf = strconv.AppendInt(e.buf, int64(1+bit(p.Topic != "")), 10)
+			if p.Class != 0 {
+				q := store.Queue{Source: store.Shard{Life: e.life}, Class: p.Class, To: p.Topic}
+				e.buf = binary.BigEndian.AppendUint16(append(e.buf, '3'), uint16(1+slices.Index(e.queues, q)))
+			} else {
+				e.buf = strconv.AppendInt(e.buf, int64(1+bit(p.Topic != "")), 10)
+			}
 			e.buf = appendParcel(e.buf, p)
 			e.end()
 		}
@@ -358,6 +393,8 @@ func refused(status store.Status, rest []any) store.CommitResult {
 		result.Cell = decodeCell(store.CellID(id), text(at(rest, 1)))
 	case store.HoldLost, store.NoCell, store.WrongState, store.Conflict:
 		result.ID = parseID(id)
+	case store.Received:
+		result.Made, result.Refused = unpackNumbers(id), unpackNumbers(text(at(rest, 1)))
 	}
 	return result
 }

@@ -44,7 +44,7 @@ func TestCommitsAreCutBySize(t *testing.T) {
 	if got, want := fmt.Sprint(commitChunks(commits)), "[[0 1 2] [3 4 5] [6 7 8] [9]]"; got != want {
 		t.Errorf("chunks are %s, want %s", got, want)
 	}
-	if _, err := commitArgs(nil, []store.Commit{{}}, []int{0}, countNot); err != nil {
+	if _, err := commitArgs(nil, []store.Commit{{}}, []int{0}, countNot, 0); err != nil {
 		t.Errorf("empty commit: %v", err)
 	}
 }

@@ -241,6 +241,38 @@ func TestSweepRepairsCells(t *testing.T) {
 	}
 }
 
+// TestListedGoesOnBehindOrphans: entries of a list whose cells are gone, or elsewhere in a list, fill whole pages.
+func TestListedGoesOnBehindOrphans(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	moved := listedCell("sz", "x")
+	moved.Listed = 99
+	s.commit(t, store.OK, store.Commit{Puts: []store.Put{{Cell: listedCell("sa", "x")}, {Cell: moved}}})
+	orphans := []any{"ZADD", "ddq:{mail:0}:lists"}
+	for i := range 2500 { // more than one answer has
+		orphans = append(orphans, 0, fmt.Sprintf("\x03all\x80\x00\x00\x00\x00\x00\x00\x01sghost%d", i))
+	}
+	server.Do(t, append(orphans, 0, "\x03all\x80\x00\x00\x00\x00\x00\x00\x02sz")...)
+	for _, limit := range []int{1, 2, 5000} {
+		var ids []string
+		for after := (store.Wake{}); ; {
+			page, err := s.Listed(t.Context(), s.shard, "all", after, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, c := range page {
+				ids, after = append(ids, string(c.ID)), store.Wake{At: c.Listed, ID: c.ID}
+			}
+		}
+		if got := strings.Join(ids, " "); got != "sa sz" {
+			t.Errorf("%d at a time the list is %q", limit, got)
+		}
+	}
+}
+
 // TestSweepOfLargeCellsReadsLittle walks cells that one answer does not hold.
 func TestSweepOfLargeCellsReadsLittle(t *testing.T) {
 	server := redistest.Start(t)
@@ -386,5 +418,28 @@ func TestNumbersOfTheOutBoxAreGivenOnce(t *testing.T) {
 	s.commit(t, store.OK, send)
 	if all := s.numbers(t, 10); len(all) != 2 || all[1] <= lost {
 		t.Errorf("the out-box has %d, and %d was lost", all, lost)
+	}
+}
+
+// TestEntriesThatCannotBeReadAreNoEnd: a page that has nothing but such entries is not an empty one.
+func TestEntriesThatCannotBeReadAreNoEnd(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	const ours = "ddq:{mail:0}:"
+	for _, box := range []string{"in", "out"} {
+		for n := range 100 {
+			server.Do(t, "XADD", ours+box, fmt.Sprint(n+1, "-0"), "p", strings.Repeat("\xff", 20))
+		}
+	}
+	server.Do(t, "HSET", ours+"owner", "in", 100, "out", 100, "schema", 2)
+	c := store.Commit{Send: []store.Parcel{{To: "sa", Body: []byte("in")}, {To: "sa", Topic: "other", Body: []byte("out")}}}
+	if _, got, err := s.Commit(t.Context(), s.shard, &s.fence, []store.Commit{c}); err != nil || got[0].Status != store.OK {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for box, want := range map[store.Box]string{store.InBox: "in", store.OutBox: "out"} {
+		page, err := s.Parcels(t.Context(), s.shard, box, 0, 10)
+		if err != nil || len(page) != 1 || string(page[0].Body) != want {
+			t.Errorf("box %d: %+v, %v", box, page, err)
+		}
 	}
 }

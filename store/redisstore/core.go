@@ -15,6 +15,8 @@ type core struct {
 	lua  *scripts
 	log  *slog.Logger
 
+	byTopic bool // how limits are named, see nameLimits; not changed once the store is open
+
 	shards keyCache
 	closed atomic.Bool
 }

@@ -7,7 +7,8 @@
 // The keys of a shard share a hash tag, so that they lie on one node of a cluster:
 //
 //	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited, sealed,
-//	                             indexed, watched, life; in, out and taken: numbers of parcels
+//	                             indexed, watched, life; in, out and taken: numbers of parcels;
+//	                             sent: number of the last message in a queue; queued: how many there are
 //	ddq:{topic:n}:tasks    zset  pending: id -> due ms
 //	ddq:{topic:n}:data     hash  id -> record: header and body, written by Add and Edit
 //	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, node, started, due
@@ -33,6 +34,9 @@
 //	ddq:{topic:n}:lists    zset  cells that are in a list: list, listed, cell; all of score 0
 //	ddq:{topic:n}:in       strm  parcels for cells, an entry for each script that left some
 //	ddq:{topic:n}:out      strm  parcels on their way to another shard, each an entry
+//	ddq:{topic:n}:queues   zset  outbox queues that have messages: class, incarnation, topic; all of score 0
+//	ddq:{topic:n}:queues:class:incarnation:topic
+//	                       strm  messages of a queue, each an entry; deleted when it is empty
 //	ddq:node:{name}        hash  a node's session: start, expires, ttl, addr
 //	ddq:topics             hash  topic -> configuration
 //
@@ -47,11 +51,12 @@
 // could make a command fail. Lua never looks into a body: it reads the header in
 // front of it (see appendRecord).
 //
-// A shard has none of the last seven keys, and no field in, until it gets a cell, a task that
+// A shard has none of the keys from tells on, and no field in, until it gets a cell, a task that
 // tells one or a journal; until then nothing looks at them. From then on its schema is 2, and nodes of before
 // do not claim it: they would end tasks and not tell. Every script that ends a task for good,
 // or opens it again, leaves the parcel in that very step. What a task tells goes with its
-// record. Numbers of parcels go on when a shard is dropped.
+// record. Numbers of parcels go on when a shard is dropped. From its
+// first message in a queue, or its first receipt, on its schema is 3, for the same reason.
 //
 // Ids are stored in a form that keeps their order and takes 24 bytes instead of
 // 36 for a UUID, see id.go.

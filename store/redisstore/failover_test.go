@@ -257,7 +257,7 @@ func TestUnansweredChangesAreMarked(t *testing.T) {
 	} {
 		primary.Do(t, "FLUSHALL")
 		s := claim(t, open(t, url))
-		if _, _, err := s.Remove(t.Context(), s.shard, []string{"unknown"}); err != nil {
+		if _, _, err := s.Remove(t.Context(), s.shard, store.Removals("unknown")); err != nil {
 			t.Fatal(err)
 		}
 		if got := primary.Do(t, "HEXISTS", ownerKey(s.shard), "waited"); got != want {

@@ -150,7 +150,7 @@ func (w world) operations() []operation {
 			_, _, err := s.Ack(ctx, s.shard, []store.Ack{{ID: "running", Token: running}, {ID: "other", Token: token}}, 0)
 			return err
 		}},
-		{"remove", func(s shardOf) error { _, _, err := s.Remove(ctx, s.shard, []string{"scheduled"}); return err }},
+		{"remove", func(s shardOf) error { _, _, err := s.Remove(ctx, s.shard, store.Removals("scheduled")); return err }},
 		{"remove dead", func(s shardOf) error { _, _, err := s.RemoveDead(ctx, s.shard, []string{"dead"}); return err }},
 		{"trim", func(s shardOf) error { _, err := s.Trim(ctx, s.shard, 10); return err }},
 	}

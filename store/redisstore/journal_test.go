@@ -1,6 +1,9 @@
 package redisstore_test
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +52,7 @@ func TestNothingIsLeftOfAJournal(t *testing.T) {
 		"acked":           {acked(0)},
 		"acked, and kept": {acked(time.Hour)},
 		"removed": {nacked(store.ReasonNone), func(t *testing.T, s shardOf) error {
-			_, _, err := s.Remove(t.Context(), s.shard, []string{"a"})
+			_, _, err := s.Remove(t.Context(), s.shard, store.Removals("a"))
 			return err
 		}},
 		"removed when dead": {dead, func(t *testing.T, s shardOf) error {
@@ -133,4 +136,117 @@ func TestTasksWithoutAJournalPayNothing(t *testing.T) {
 	if tells := server.Do(t, "EXISTS", tellsKey); tells != int64(0) {
 		t.Error("there is a hash of what tasks tell")
 	}
+}
+
+// TestLongJournalsAreForgottenInParts: a thousand names of a thousand tasks took a script seconds.
+func TestLongJournalsAreForgottenInParts(t *testing.T) {
+	server := redistest.Start(t)
+	const tasks, names = 40, 500 // of 4,500 bytes each
+	dead := func(t *testing.T, s shardOf, held []store.Nack) []string {
+		for i := range held {
+			held[i].Reason = store.ReasonPermanent
+		}
+		if _, got, err := s.Nack(t.Context(), s.shard, held); err != nil || got[0].Status != store.OK {
+			t.Fatalf("nack: %+v, %v", got, err)
+		}
+		var ids []string
+		for _, h := range held {
+			ids = append(ids, h.ID)
+		}
+		return ids
+	}
+	for name, forget := range map[string]func(t *testing.T, s shardOf, held []store.Nack) func() (int, error){
+		"trim": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			dead(t, s, held)
+			return func() (int, error) {
+				return s.TrimDead(t.Context(), s.shard, store.Entry{Due: store.MaxDue, ID: "z"}, tasks)
+			}
+		},
+		"remove dead": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			ids := dead(t, s, held)
+			return func() (int, error) {
+				_, got, err := s.RemoveDead(t.Context(), s.shard, ids)
+				return okOf(got), err
+			}
+		},
+		"remove": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			if _, got, err := s.Nack(t.Context(), s.shard, held); err != nil || got[0].Status != store.OK {
+				t.Fatalf("nack: %+v, %v", got, err)
+			}
+			return func() (n int, err error) {
+				var all []store.Removal
+				for _, h := range held {
+					all = append(all, store.Removal{ID: h.ID})
+				}
+				_, got, err := s.Remove(t.Context(), s.shard, all)
+				for _, r := range got {
+					n += okOf([]store.Status{r.Status})
+				}
+				return n, err
+			}
+		},
+		"ack": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			return func() (int, error) {
+				var acks []store.Ack
+				for _, h := range held {
+					acks = append(acks, store.Ack{ID: h.ID, Token: h.Token})
+				}
+				_, got, err := s.Ack(t.Context(), s.shard, acks, 0)
+				return okOf(got), err
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Do(t, "FLUSHALL")
+			s := claim(t, open(t, server.URL()))
+			var held []store.Nack
+			for i := range tasks {
+				id := fmt.Sprint("t", i)
+				held = append(held, store.Nack{ID: id, Token: begun(t, s, id), Delay: time.Hour})
+			}
+			for n := range names {
+				var all []store.Checkpoint
+				for _, h := range held {
+					all = append(all, store.Checkpoint{ID: h.ID, Token: h.Token, JournalEntry: store.JournalEntry{Name: fmt.Sprintf("name-%03d", n), Value: []byte("v")}})
+				}
+				if _, got, err := s.Checkpoint(t.Context(), s.shard, all); err != nil || got[0] != store.OK {
+					t.Fatalf("checkpoint: %v, %v", got, err)
+				}
+			}
+			do := forget(t, s, held)
+			before := scripts(t, server)
+			n, err := do()
+			if err != nil || n != tasks {
+				t.Errorf("%d are forgotten, want %d (%v)", n, tasks, err)
+			}
+			if got := scripts(t, server) - before; got < 3 || got > 5 {
+				t.Errorf("%g scripts forgot %d names", got, tasks*names)
+			}
+			if left := server.Do(t, "HLEN", tellsKey); left != int64(0) {
+				t.Errorf("%v fields are left", left)
+			}
+		})
+	}
+}
+
+func okOf(statuses []store.Status) (n int) {
+	for _, s := range statuses {
+		if s == store.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// scripts is how many a server has run.
+func scripts(t *testing.T, server *redistest.Server) float64 {
+	t.Helper()
+	stats := server.Do(t, "INFO", "commandstats").(string)
+	_, after, _ := strings.Cut(stats, "cmdstat_evalsha:calls=")
+	count, _, _ := strings.Cut(after, ",")
+	n, err := strconv.ParseFloat(count, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

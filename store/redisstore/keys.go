@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,8 +16,9 @@ const (
 	topicsKey = "ddq:topics"
 
 	// schema is the version of the layout of a shard's keys. A shard is of the first one
-	// until it gets a cell, or a task that tells one: see lua/parcels.lua.
-	schema, newestSchema = 1, 2
+	// until it gets a cell, or a task that tells one: see lua/parcels.lua. It is of the third from the
+	// first message in a queue, or the first receipt, on.
+	schema, newestSchema = 1, 3
 
 	// guard is the member that keeps sets from being stored as lists (see doc.go).
 	// No id is stored with this first byte.
@@ -30,7 +32,7 @@ type shardKeys [len(shardNouns)]string
 // capital letters.
 var shardNouns = [...]string{
 	"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order",
-	"tells", "in", "cells", "parts", "wakes", "lists", "out",
+	"tells", "in", "cells", "parts", "wakes", "lists", "out", "queues",
 }
 
 const (
@@ -58,6 +60,7 @@ const (
 	wakesKey
 	listsKey
 	outKey
+	queuesKey
 )
 
 // of returns the keys that a script takes.
@@ -108,20 +111,27 @@ func (k *shardKeys) pick(which ...int) []string {
 // sessionKey is the key of a node's session.
 func sessionKey(node string) string { return "ddq:node:{" + node + "}" }
 
+// inLimits reports whether a key is one of limits, by a noun of these.
+func inLimits(key string, nouns ...string) bool {
+	return slices.ContainsFunc(nouns, func(noun string) bool { return strings.Contains(key, "}:"+noun+":") })
+}
+
 // typeOf is the type that ddq gives a key; empty when it is not known.
 func typeOf(key string) string {
 	switch {
-	case key == topicsKey, strings.HasPrefix(key, "ddq:node:"), strings.HasPrefix(key, registryTag+"kind:"), strings.Contains(key, "}:waiting:"):
+	case strings.Contains(key, "}:queues:"):
+		return "stream"
+	case key == topicsKey, strings.HasPrefix(key, "ddq:node:"), strings.HasPrefix(key, registryTag+"kind:"), inLimits(key, "waiting", "turns", "line", "line-turns", "calls"):
 		return "hash"
-	case strings.Contains(key, "}:held:"):
+	case inLimits(key, "held"):
 		return "zset"
-	case strings.Contains(key, "}:rate:"), key == changesKey:
+	case inLimits(key, "rate"), key == changesKey, key == limitsKey:
 		return "string"
 	}
 	switch key[strings.LastIndexByte(key, ':')+1:] {
 	case "owner", "data", "running", "notes", "traits", "history", "marks", "attrs", "tells", "cells", "parts":
 		return "hash"
-	case "tasks", "dlq", "done", "kept", "lanes", "looks", "index", "order", "wakes", "lists":
+	case "tasks", "dlq", "done", "kept", "lanes", "looks", "index", "order", "wakes", "lists", "queues":
 		return "zset"
 	case "log", "in", "out":
 		return "stream"

@@ -8,13 +8,53 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // limitKey is where something of a limit lies: what is of one part shares a hash tag.
-func limitKey(noun string, k store.LimitKey) string {
-	return "ddq:{limit:" + strconv.Itoa(k.Part()) + "}:" + noun + ":" + k.Topic + ":" + k.Key
+func (s *core) limitKey(noun string, k store.LimitKey) string {
+	return "ddq:{limit:" + strconv.Itoa(s.limitPart(k)) + "}:" + noun + ":" + k.Topic + ":" + k.Key
+}
+
+// limitPart is the part of a limit, from 0 to store.LimitParts - 1.
+func (s *core) limitPart(k store.LimitKey) int {
+	if s.byTopic {
+		k.Key = ""
+	}
+	return k.Part()
+}
+
+// limitsKey says how limits are named: "2" is by topic, nothing by topic and key.
+const (
+	limitsKey     = "ddq:limits"
+	limitsByTopic = "2"
+)
+
+// nameLimits finds out how limits are named. By topic are those of a Cluster that had no topic when a version that
+// can began there: one script takes all of a topic then. Elsewhere a script may have keys of any slots, and the
+// names of before serve nodes of before, too.
+func (s *core) nameLimits(ctx context.Context) error {
+	if !s.conn.IsCluster() {
+		return nil
+	}
+	topics := redis.NewIntCmd(ctx, "exists", topicsKey)
+	if err := s.conn.Send(ctx, topicsKey, topics); err != nil {
+		return conn.ReadError("name limits", err)
+	}
+	if topics.Val() == 0 {
+		if err := s.conn.Change(ctx, limitsKey, redis.NewBoolCmd(ctx, "set", limitsKey, limitsByTopic, "nx")); err != nil && !errors.Is(err, redis.Nil) {
+			return conn.WriteError("name limits", err)
+		}
+	}
+	named := redis.NewStringCmd(ctx, "get", limitsKey)
+	if err := s.conn.Send(ctx, limitsKey, named); err != nil && !errors.Is(err, redis.Nil) {
+		return conn.ReadError("name limits", err)
+	}
+	s.byTopic = named.Val() == limitsByTopic
+	return nil
 }
 
 // limitCall is one call about a batch of items of limits.
@@ -59,7 +99,7 @@ func (s *limits) groups(c limitCall, n int) (groups [][]int) {
 	for i := range n {
 		part := 0
 		if s.conn.IsCluster() {
-			part = c.key(i).Part()
+			part = s.limitPart(c.key(i))
 		}
 		if open[part] == 0 || size[part]+c.size(i) > maxItems {
 			groups = append(groups, nil)
@@ -95,8 +135,10 @@ func (s *limits) Reserve(ctx context.Context, asked []store.Reservation) ([]stor
 	got := make([]store.Tokens, len(asked))
 	err := s.all(ctx, limitCall{
 		what: "reserve", lua: s.lua.reserve,
-		key:  func(i int) store.LimitKey { return asked[i].Key },
-		keys: func(i int) []string { return []string{limitKey("rate", asked[i].Key)} },
+		key: func(i int) store.LimitKey { return asked[i].Key },
+		keys: func(i int) []string {
+			return []string{s.limitKey("rate", asked[i].Key), s.limitKey("line", asked[i].Key)}
+		},
 		size: func(int) int { return 1 },
 		args: func(a *args, i int) {
 			q := &asked[i]
@@ -127,8 +169,8 @@ func (s *limits) Reserve(ctx context.Context, asked []store.Reservation) ([]stor
 }
 
 // capKeys are the keys of a cap.
-func capKeys(k store.LimitKey) []string {
-	return []string{limitKey("held", k), limitKey("waiting", k)}
+func (s *core) capKeys(k store.LimitKey) []string {
+	return []string{s.limitKey("held", k), s.limitKey("waiting", k)}
 }
 
 // Acquire implements store.Limits.
@@ -137,7 +179,7 @@ func (s *limits) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Ac
 	err := s.all(ctx, limitCall{
 		what: "acquire", lua: s.lua.acquire, wait: true,
 		key:  func(i int) store.LimitKey { return asked[i].Key },
-		keys: func(i int) []string { return capKeys(asked[i].Key) },
+		keys: func(i int) []string { return s.capKeys(asked[i].Key) },
 		size: func(i int) int { return 1 + len(asked[i].Holders) },
 		args: func(a *args, i int) {
 			q := &asked[i]
@@ -189,7 +231,7 @@ func (s *limits) Move(ctx context.Context, permits []store.Permit) error {
 	return s.all(ctx, limitCall{
 		what: "move permits", lua: s.lua.movePermits, wait: true,
 		key:  key,
-		keys: func(i int) []string { return []string{limitKey("held", key(i))} },
+		keys: func(i int) []string { return []string{s.limitKey("held", key(i))} },
 		size: func(i int) int { return len(byKey[i]) },
 		args: func(a *args, i int) {
 			a.int(int64(len(byKey[i])))
@@ -211,7 +253,7 @@ func (s *limits) Free(ctx context.Context, permits []store.Permit) ([][]string, 
 	err := s.all(ctx, limitCall{
 		what: "free permits", lua: s.lua.free,
 		key:  key,
-		keys: func(i int) []string { return capKeys(key(i)) },
+		keys: func(i int) []string { return s.capKeys(key(i)) },
 		size: func(i int) int { return len(byKey[i]) },
 		args: func(a *args, i int) {
 			a.int(int64(len(byKey[i])))

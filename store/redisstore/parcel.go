@@ -156,14 +156,27 @@ func (s *cells) Parcels(ctx context.Context, shard store.Shard, which store.Box,
 	if which == store.OutBox {
 		key = outKey
 	}
-	v, err := s.conn.Run(ctx, s.lua.parcelsOf, s.keys(shard).pick(ownerKey, key), []any{max(after, 0), limit, bit(which == store.InBox)})
-	if err != nil {
-		return nil, conn.ReadError("parcels", err)
+	for {
+		v, err := s.conn.Run(ctx, s.lua.parcelsOf, s.keys(shard).pick(ownerKey, key), []any{max(after, 0), limit, bit(which == store.InBox)})
+		if err != nil {
+			return nil, conn.ReadError("parcels", err)
+		}
+		entries := list(at(list(v), 1))
+		page := s.readEntries(shard, entries, number(at(list(v), 0)), limit)
+		if len(page) > 0 || len(entries) == 0 {
+			return page, nil // only an empty page is the end, not one of entries that cannot be read
+		}
+		last, _, _ := strings.Cut(text(at(list(entries[len(entries)-1]), 0)), "-")
+		if after, err = strconv.ParseInt(last, 10, 64); err != nil {
+			return nil, conn.ReadError("parcels", conn.ErrReply)
+		}
 	}
-	after = number(at(list(v), 0))
-	var page []store.Parcel
+}
+
+// readEntries reads the parcels of entries behind a number, as many as an answer takes.
+func (s *cells) readEntries(shard store.Shard, entries []any, after int64, limit int) (page []store.Parcel) {
 	var bodies store.Bodies
-	for _, e := range list(at(list(v), 1)) {
+	for _, e := range entries {
 		parcels, err := decodeEntry(text(at(list(e), 0)), text(at(list(at(list(e), 1)), 1)))
 		if err != nil {
 			s.log.Error("an entry of a box cannot be read", "topic", shard.Topic, "shard", shard.N, "err", err)
@@ -176,5 +189,5 @@ func (s *cells) Parcels(ctx context.Context, shard store.Shard, which store.Box,
 			page = append(page, p)
 		}
 	}
-	return page, nil
+	return page
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -70,7 +71,11 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStore(&core{conn: servers, lua: lua, log: log}), nil
+	c := &core{conn: servers, lua: lua, log: log}
+	if err := c.nameLimits(ctx); err != nil {
+		return nil, errors.Join(err, servers.Close())
+	}
+	return newStore(c), nil
 }
 
 func newStore(c *core) *Store {

@@ -69,6 +69,14 @@ func TestCells(t *testing.T) {
 	})
 }
 
+func TestQueues(t *testing.T) {
+	server := redistest.Start(t)
+	storetest.RunQueues(t, func(t *testing.T) store.Store {
+		server.Do(t, "FLUSHALL")
+		return open(t, server.URL())
+	})
+}
+
 // TestFull has a server use more than its maxmemory, which evicts nothing.
 func TestFull(t *testing.T) {
 	server := redistest.Start(t)

@@ -42,6 +42,8 @@ func parseReply(v any, parts int) (reply, error) {
 		return reply{}, store.ErrSealed
 	case -3:
 		return reply{}, store.ErrAnotherServer
+	case -4:
+		return reply{}, store.ErrReceipt
 	}
 	all := list(v)
 	if len(all) < parts+3 {

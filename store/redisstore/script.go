@@ -32,13 +32,13 @@ type (
 	sweeperScripts   struct{ sweep, sweepIndex, sweepAttrs, sweepLanes, sweepOrder, sweepCells, sweepLists, records *conn.Script }
 	readerScripts    struct{ get, history, window, laneWindow, lanes, stats, inOrder, histogram *conn.Script }
 	retentionScripts struct{ trim, trimDead, trimKeys, trimLog, seal, drop, open *conn.Script }
-	limitScripts     struct{ reserve, acquire, movePermits, free *conn.Script }
+	limitScripts     struct{ reserve, acquire, movePermits, free, take *conn.Script }
 	logScripts       struct{ watch, changes, changesWaited *conn.Script }
 	indexScripts     struct{ lookup, reindex *conn.Script }
 	registryScripts  struct{ putRecord, deleteRecord, readRecords *conn.Script }
 	rewriterScripts  struct{ rewrite *conn.Script }
 	catalogScripts   struct{ putTopic, deleteTopic *conn.Script }
-	cellScripts      struct{ commit, commitOn, cells, listed, wakes, parcelsOf *conn.Script }
+	cellScripts      struct{ commit, commitOn, cells, listed, wakes, parcelsOf, messages, queueHeads *conn.Script }
 )
 
 // loadScripts returns the scripts, which are the same for every store of the process: putting
@@ -56,10 +56,10 @@ func assembleScripts() (*scripts, error) {
 		"sweep_cells": &l.sweepCells, "sweep_lists": &l.sweepLists, "records": &l.records,
 		"get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "in_order": &l.inOrder, "histogram": &l.histogram,
 		"trim": &l.trim, "trim_dead": &l.trimDead, "trim_keys": &l.trimKeys, "trim_log": &l.trimLog, "seal": &l.seal, "drop": &l.drop, "open": &l.open,
-		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
+		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free, "take": &l.take,
 		"watch": &l.watch, "changes": &l.changes, "changes_waited": &l.changesWaited,
 		"lookup": &l.lookup, "reindex": &l.reindex,
-		"commit": &l.commit, "commit_on": &l.commitOn, "cells": &l.cells, "listed": &l.listed, "wakes": &l.wakes, "parcels_of": &l.parcelsOf,
+		"commit": &l.commit, "commit_on": &l.commitOn, "cells": &l.cells, "listed": &l.listed, "wakes": &l.wakes, "parcels_of": &l.parcelsOf, "messages": &l.messages, "queue_heads": &l.queueHeads,
 		"put_topic": &l.putTopic, "delete_topic": &l.deleteTopic,
 		"put_record": &l.putRecord, "delete_record": &l.deleteRecord, "read_records": &l.readRecords, "rewrite": &l.rewrite,
 	} {

@@ -16,6 +16,7 @@ func (s *writer) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, r
 		sizes: func(i int) int { return len(acks[i].Result) + len(acks[i].Say) },
 		args:  func(chunk []int, _ count) (*args, error) { return ackArgs(acks, chunk, retention), nil },
 		take:  func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
+		left:  func(i int) bool { return results[i] == store.LeftOut },
 	}, len(acks))
 	if err != nil {
 		return store.Stamp{}, nil, err

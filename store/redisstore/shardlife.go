@@ -7,9 +7,16 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
-// Seal implements store.Retention.
+// Seal implements store.Retention. It waits for a replica where there is one: a failover that opened the shard again
+// would have it take what the next generation of shards gets, too.
 func (s *retention) Seal(ctx context.Context, shard store.Shard) error {
-	return s.own(ctx, "seal", s.lua.seal, shard, s.keys(shard)[:1])
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if _, err := s.conn.RunReplicated(ctx, s.lua.seal, s.keys(shard)[:1], []any{lifeText(store.ShardLife{Topic: shard.Life})}); err != nil {
+		return conn.WriteError("seal", err)
+	}
+	return nil
 }
 
 // DropShard implements store.Retention.

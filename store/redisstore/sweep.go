@@ -50,7 +50,7 @@ func (s *sweeper) Sweep(ctx context.Context, shard store.Shard, f store.Fence, c
 		return repaired, "", nil
 	}
 	if next == "" {
-		step, next = step+1, "0"
+		step++
 	}
 	return repaired, fmt.Sprintf("%d:%s", step, next), nil
 }
@@ -64,7 +64,7 @@ func parseSweepCursor(cursor string) (step int, position string, err error) {
 	if !found || err != nil || step < 0 || step >= len(sweepOrder) {
 		return 0, "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
 	}
-	_, err = parseScanCursor(position)
+	_, err = parsePosition(position)
 	return step, position, err
 }
 

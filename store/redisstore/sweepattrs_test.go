@@ -122,3 +122,15 @@ func (s shardOf) lookUpAll(t *testing.T, set store.IndexSet) (all []string) {
 	}
 	return all
 }
+
+// TestLookupGoesOnBehindWhatIsNoEntry as a whole page of it is not the end of the index.
+func TestLookupGoesOnBehindWhatIsNoEntry(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	s.fillAttributes(t, store.NewIndexSet("tenant"))
+	server.Do(t, "ZADD", "ddq:{mail:0}:index", 0, "\x06tenant", 0, "\x06tenanta", 0, "\x06tenantab")
+	entries, err := s.Lookup(t.Context(), s.shard, store.IndexQuery{Name: "tenant", Prefix: true, Limit: 2})
+	if err != nil || len(entries) != 2 {
+		t.Errorf("of six entries the first two are %v, %v", entries, err)
+	}
+}

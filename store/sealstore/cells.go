@@ -86,6 +86,15 @@ func (s *Store) Told(ctx context.Context, shard store.Shard, q store.ToldQuery) 
 	return parcels, cells, nil
 }
 
+// Messages implements store.Queues. Receipts and the names of queues have nothing that users wrote.
+func (s *Store) Messages(ctx context.Context, shard store.Shard, q store.Queue, after int64, limit, bytes int) (store.MessagePage, error) {
+	page, err := s.Inner.Messages(ctx, shard, q, after, limit, bytes)
+	if page.Messages, err = s.openedParcels(ctx, shard, page.Messages, err); err != nil {
+		return store.MessagePage{}, err
+	}
+	return page, nil
+}
+
 // openedParcels returns parcels that were read, opened.
 func (s *Store) openedParcels(ctx context.Context, shard store.Shard, parcels []store.Parcel, err error) ([]store.Parcel, error) {
 	if err != nil {

@@ -127,6 +127,12 @@ func TestCells(t *testing.T) {
 	})
 }
 
+func TestQueues(t *testing.T) {
+	onEach(t, func(t *testing.T, open func(t *testing.T) sealstore.Inner) {
+		storetest.RunQueues(t, func(t *testing.T) store.Store { return sealed(t, open(t)) })
+	})
+}
+
 // Its cases count changes from the first one, so there is no data key here.
 func TestRegistry(t *testing.T) {
 	storetest.RunRegistry(t, func(t *testing.T) store.Store {

@@ -185,7 +185,37 @@ func (s *Store) oldParcels(ctx context.Context, shard store.Shard) (bool, error)
 			after = page[len(page)-1].Number
 		}
 	}
-	return false, nil
+	return s.oldMessages(ctx, shard)
+}
+
+// oldMessages is oldParcels for the messages of its queues.
+func (s *Store) oldMessages(ctx context.Context, shard store.Shard) (bool, error) {
+	var last store.Queue
+	for {
+		heads, err := s.Inner.Queues(ctx, shard, last, parcelPage)
+		if err != nil || len(heads) == 0 {
+			return false, err
+		}
+		by, err := s.resealer(ctx, shard)
+		if err != nil {
+			return false, err
+		}
+		for _, h := range heads {
+			for after, first := int64(0), true; first || after != 0; first = false {
+				page, err := s.Inner.Messages(ctx, shard, h.Queue, after, parcelPage, store.MaxBodies)
+				if err != nil {
+					return false, err
+				}
+				for i := range page.Messages {
+					if by.parcel(&page.Messages[i]) {
+						return true, nil
+					}
+				}
+				after = page.Next
+			}
+		}
+		last = heads[len(heads)-1].Queue
+	}
 }
 
 // parcel reports whether something of a parcel would be sealed anew.

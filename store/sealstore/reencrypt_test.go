@@ -173,7 +173,7 @@ func (b *stocked) settle(s *sealstore.Store, name string) {
 	if statuses[0] != store.OK {
 		b.Errorf("ack of a task that runs: %v", statuses[0])
 	}
-	_, removed, err := s.Remove(b.Context(), mail, []string{name + "-step"})
+	_, removed, err := s.Remove(b.Context(), mail, store.Removals(name+"-step"))
 	b.ok(err)
 	if removed[0].Status != store.OK {
 		b.Errorf("delete of a task that waits: %v", removed[0].Status)

@@ -372,7 +372,10 @@ func (p *pair) checkJournals(rt *rapid.T) {
 }
 
 func (p *pair) remove(rt *rapid.T) {
-	batch := ids(rt)
+	batch := store.Removals(ids(rt)...)
+	for i := range batch {
+		batch[i].IfVersion = rapid.Int64Range(0, 3).Draw(rt, "version")
+	}
 	p.both(rt, "remove", func(s *side) (any, error) {
 		stamp, results, err := s.Remove(rt.Context(), p.shard, batch)
 		return []any{stamp.Seq, results}, err

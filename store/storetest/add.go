@@ -131,7 +131,7 @@ func addInherits(f *fixture) {
 		},
 		"removed": func(id string, token store.Token) {
 			f.nack(store.Nack{ID: id, Token: token})
-			_, _, err := f.s.Remove(f.ctx, f.shard, []string{id})
+			_, _, err := f.s.Remove(f.ctx, f.shard, store.Removals(id))
 			f.ok("remove", err)
 		},
 		"removed dead": func(id string, token store.Token) {
@@ -214,7 +214,7 @@ func addBig(f *fixture) {
 	equal(f, "number of done tasks", stats.Done, 2500)
 	equal(f, "number of running tasks", stats.Running, 0)
 
-	_, removed, err := f.s.Remove(f.ctx, f.shard, ids[2500:])
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals(ids[2500:]...))
 	f.ok("remove", err)
 	f.statuses("remove", removed, repeat(store.OK, 2500)...)
 	f.states(store.StateUnknown, ids[2500:]...)

@@ -190,7 +190,7 @@ func aheadReleased(f *fixture) {
 // remove deletes a task that is pending.
 func (f *fixture) remove(id string) {
 	f.Helper()
-	_, results, err := f.s.Remove(f.ctx, f.shard, []string{id})
+	_, results, err := f.s.Remove(f.ctx, f.shard, store.Removals(id))
 	f.ok("remove", err)
 	f.statuses("remove", results, store.OK)
 }
@@ -204,7 +204,7 @@ func aheadReleasedLater(f *fixture) {
 
 func aheadEdits(f *fixture) {
 	h, held := f.holdAhead("a", asIs)
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.WrongState)
 	_, edited, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "a", Due: held.Due.Add(long)}})

@@ -130,7 +130,7 @@ func lookupGone(f *fixture) {
 		f.nack(store.Nack{ID: []string{"dead", "oldest dead"}[i-2], Token: tokens[i], Reason: store.ReasonPermanent})
 		waitUntil(f, f.s, f.now()+2)
 	}
-	_, _, err := f.s.Remove(f.ctx, f.shard, []string{"removed"})
+	_, _, err := f.s.Remove(f.ctx, f.shard, store.Removals("removed"))
 	f.ok("remove", err)
 	same(f, "without the removed", f.lookup("tenant", "acme"), []string{"dead", "left", "oldest dead", "trimmed"})
 	_, err = f.s.Trim(f.ctx, f.shard, 10)
@@ -261,7 +261,7 @@ func lookupPages(f *fixture) {
 	page, err := f.s.Lookup(f.ctx, f.shard, q)
 	f.ok("lookup", err)
 	gone := page[6]
-	_, _, err = f.s.Remove(f.ctx, f.shard, []string{gone.ID, page[0].ID})
+	_, _, err = f.s.Remove(f.ctx, f.shard, store.Removals(gone.ID, page[0].ID))
 	f.ok("remove", err)
 	q.After = &gone
 	equal(f, "number of tasks behind one that is gone", len(f.lookupAll(q)), 743)
@@ -339,7 +339,7 @@ func reindexHeld(f *fixture) {
 	f.ok("requeue", err)
 	f.statuses("requeue", requeued, store.OK)
 	same(f, "what is left", f.lookup("tenant", "acme"), []string{"done", "nacked", "recovered", "requeued"})
-	_, _, err = f.s.Remove(f.ctx, f.shard, []string{"nacked", "recovered", "requeued"})
+	_, _, err = f.s.Remove(f.ctx, f.shard, store.Removals("nacked", "recovered", "requeued"))
 	f.ok("remove", err)
 	same(f, "in the end", f.lookup("tenant", "acme"), []string{"done"})
 	f.add(task("acked", f.now()))

@@ -10,6 +10,7 @@ func changeCases() []entry {
 	return []entry{
 		{"Remove/PendingTasksOnly", remove},
 		{"Remove/FreesTheID", removeFrees},
+		{"Remove/InAVersion", removeInVersion},
 		{"Edit/MovesPendingTasksOnly", editMoves},
 		{"Edit/EitherWay", editEitherWay},
 		{"Edit/KeepsTheAttempts", editAttempts},
@@ -55,7 +56,7 @@ func checkChanges(f *fixture, what string, got any, told func(i int) store.State
 func remove(f *fixture) {
 	ids, states := f.everyState()
 	seq := f.seq()
-	stamp, got, err := f.s.Remove(f.ctx, f.shard, ids)
+	stamp, got, err := f.s.Remove(f.ctx, f.shard, store.Removals(ids...))
 	f.ok("remove", err)
 	checkChanges(f, "remove", got, func(i int) store.State { return got[i].State }, states)
 	equal(f, "seq", stamp.Seq, seq)
@@ -66,14 +67,14 @@ func remove(f *fixture) {
 	equal(f, "number of other tasks", stats.Running+stats.Done+stats.Dead, 4)
 	same(f, "pending tasks", f.window(), nil)
 
-	_, got, err = f.s.Remove(f.ctx, f.shard, []string{"ready", "scheduled"})
+	_, got, err = f.s.Remove(f.ctx, f.shard, store.Removals("ready", "scheduled"))
 	f.ok("remove again", err)
 	f.statuses("remove again", got, store.NotFound, store.NotFound)
 }
 
 func removeFrees(f *fixture) {
 	f.scheduled("a", "b")
-	_, got, err := f.s.Remove(f.ctx, f.shard, []string{"a", "a"})
+	_, got, err := f.s.Remove(f.ctx, f.shard, store.Removals("a", "a"))
 	f.ok("remove", err)
 	f.statuses("remove twice in one batch", got, store.OK, store.NotFound)
 	other := task("a", f.now()-1)
@@ -81,6 +82,22 @@ func removeFrees(f *fixture) {
 	f.add(other)
 	equal(f, "payload", string(f.get("a").Payload), "other")
 	same(f, "pending tasks", f.window(), []string{"a", "b"})
+}
+
+// removeInVersion: who has read a task deletes what was read, and nothing that an edit made of it.
+func removeInVersion(f *fixture) {
+	f.scheduled("edited", "asitwas", "any")
+	_, edits, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "edited", Due: f.now().Add(long)}, {ID: "any", Due: f.now().Add(long)}})
+	f.ok("edit", err)
+	f.statuses("edit", edits, store.OK, store.OK)
+	removals := []store.Removal{{ID: "edited", IfVersion: 1}, {ID: "asitwas", IfVersion: 1}, {ID: "any"}, {ID: "absent", IfVersion: 1}}
+	_, got, err := f.s.Remove(f.ctx, f.shard, removals)
+	f.ok("remove", err)
+	f.statuses("remove", got, store.Stale, store.OK, store.OK, store.NotFound)
+	same(f, "pending tasks", f.window(), []string{"edited"})
+	_, got, err = f.s.Remove(f.ctx, f.shard, []store.Removal{{ID: "edited", IfVersion: 2}})
+	f.ok("remove", err)
+	f.statuses("remove of the version that is there", got, store.OK)
 }
 
 func editMoves(f *fixture) {

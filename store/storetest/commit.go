@@ -28,6 +28,10 @@ func commitAtomic(f *cellFixture) {
 		"a task that must be untried": {store.WrongState, func(c *store.Commit) {
 			c.Removes = append(c.Removes, store.Remove{ID: "tried", Untried: true})
 		}},
+		"a task that must be dead": {store.WrongState, func(c *store.Commit) {
+			c.Removes = append(c.Removes, store.Remove{ID: "tried", Dead: true})
+		}},
+		"a dead task that is gone":   {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, store.Remove{ID: "absent", Dead: true}) }},
 		"a task that is gone":        {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, store.Remove{ID: "absent", Untried: true}) }},
 		"a task that lives":          {store.Conflict, func(c *store.Commit) { c.Adds = append(c.Adds, task("running", 5)) }},
 		"the same task, which lives": {store.Conflict, func(c *store.Commit) { c.Adds = append(c.Adds, task("pending", 5)) }},
@@ -117,6 +121,25 @@ func commitRemoves(f *cellFixture) {
 	equal(f.fixture, "cancelled", got.Cancelled, true)
 }
 
+// commitRemovesDead deletes a dead task in the step in which it is sent elsewhere, once.
+func commitRemovesDead(f *cellFixture) {
+	f.dead("dead")
+	f.dead("other")
+	f.scheduled("pending")
+	again := store.Commit{Removes: []store.Remove{{ID: "dead", Dead: true}}, Send: []store.Parcel{{Topic: "other", To: "edead", Body: []byte("x")}}}
+	_, results, err := f.cells.Commit(f.ctx, f.shard, nil, []store.Commit{again, {Removes: []store.Remove{{ID: "other"}}}})
+	f.ok("commit", err)
+	f.statuses("commit", results, store.OK, store.OK)
+	f.states(store.StateUnknown, "dead")
+	f.states(store.StateDead, "other")
+	equal(f.fixture, "task", f.commit(store.WrongState, again).ID, "dead")
+	equal(f.fixture, "sent", len(f.parcels(store.OutBox)), 1)
+	f.ok("seal", f.s.Seal(f.ctx, f.shard))
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "other", Dead: true}}, Send: again.Send})
+	f.states(store.StateUnknown, "other")
+	f.states(store.StateScheduled, "pending")
+}
+
 func commitSealed(f *cellFixture) {
 	f.put(store.OK, 0, body("sa", "one"))
 	f.ok("seal", f.s.Seal(f.ctx, f.shard))
@@ -129,6 +152,26 @@ func commitSealed(f *cellFixture) {
 	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: body("tnew", "x")}}})
 	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "sa"}, If: 3}}})
 	f.states(store.StateUnknown, "b")
+}
+
+// commitReceivedSealed: a call of a former owner may reach a shard that was sealed behind its back. The next owner has
+// delivered to the shards of now, if the tally of this one had not come so far.
+func commitReceivedSealed(f *cellFixture) {
+	f.put(store.OK, 0, body("tof/mail/1/0", "17"))
+	f.put(store.OK, 0, body("wa", "one"))
+	tally := func(number string, version int64) store.Put {
+		return store.Put{Cell: body("tof/mail/1/0", number), If: version}
+	}
+	f.ok("seal", f.s.Seal(f.ctx, f.shard))
+	f.commit(store.Closed, store.Commit{Puts: []store.Put{tally("18", 1)}, Adds: tasks(5, "a")})
+	f.commit(store.Closed, store.Commit{Puts: []store.Put{tally("18", 1), {Cell: body("wa", "two"), If: 1}}, Adds: tasks(5, "a")})
+	f.commit(store.Closed, store.Commit{Puts: []store.Put{tally("18", 1), {Cell: body("wp/child", "x")}}})
+	equal(f.fixture, "tally", string(f.cell("tof/mail/1/0").Body), "17")
+	f.states(store.StateUnknown, "a")
+	f.commit(store.OK, store.Commit{Puts: []store.Put{tally("18", 1)}, Send: []store.Parcel{{To: "wa", Body: []byte("x")}}})
+	equal(f.fixture, "in-box", len(f.parcels(store.InBox)), 1)
+	f.commit(store.Stale, store.Commit{Puts: []store.Put{tally("18", 1)}, Adds: tasks(5, "a")}) // made before, if its answer was lost
+	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "tof/mail/1/0"}, If: 2}}})
 }
 
 func commitDropped(f *cellFixture) {

@@ -117,7 +117,7 @@ func editStale(f *fixture) {
 func editReplaced(f *fixture) {
 	f.scheduled("a")
 	edit := store.Edit{ID: "a", Task: f.changed("a", "of the task before")}
-	_, _, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, _, err := f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 	other := task("a", f.now().Add(long))
 	other.Fingerprint = 8
@@ -333,7 +333,7 @@ func editLanes(f *fixture) {
 	if held[0].Task.Traits != nil {
 		f.Fatalf("traits of the held task are %+v", held[0].Task.Traits)
 	}
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	inLane()

@@ -23,6 +23,7 @@ func RunFull(t *testing.T, open func(t *testing.T) Room) {
 		{"Full/RefusesWhatBringsWork", fullRefuses},
 		{"Full/CarriesOn", fullCarriesOn},
 		{"Full/SettlesTasks", fullSettles},
+		{"Full/Queues", fullQueues},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			room := open(t)
@@ -185,7 +186,7 @@ func fullSettles(f *fullFixture) {
 	equal(f.fixture, "nack", f.nack(store.Nack{ID: "nacked", Token: tokens[1], Delay: long}).Status, store.OK)
 	equal(f.fixture, "last nack", f.nack(store.Nack{ID: "dead", Token: tokens[2], Reason: store.ReasonPermanent}).Status, store.OK)
 	f.extended("extended", tokens[3])
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"removed"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("removed"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	f.cancel(store.OK, "kept")
@@ -197,4 +198,25 @@ func fullSettles(f *fullFixture) {
 	f.states(store.StateUnknown, "removed")
 	f.full(false)
 	f.ready("more")
+}
+
+// fullQueues receives and finishes: what brings work waits, and what makes room does not.
+func fullQueues(f *fullFixture) {
+	f.commit(store.OK, store.Commit{Send: []store.Message{{To: "ex", Topic: f.shard.Topic, Class: store.ClassWork, Body: []byte("x")}}})
+	own := store.Queue{Source: f.shard, Class: store.ClassWork, To: f.shard.Topic}
+	page, err := f.cells.Messages(f.ctx, f.shard, own, 0, 9, 1<<20)
+	f.ok("messages", err)
+	far := store.Queue{Source: store.Shard{Topic: "far"}, Class: store.ClassWork, To: f.shard.Topic}
+	receive := func(q store.Queue, n int64) *store.Receive {
+		return &store.Receive{Queue: q, Head: n, Numbers: []int64{n}}
+	}
+	f.full(true)
+	_, _, err = f.cells.Commit(f.ctx, f.shard, nil, []store.Commit{{Receive: receive(far, 5), Adds: tasks(f.now(), "a")}})
+	f.refuses("receive of a task", err)
+	_, _, err = f.cells.Commit(f.ctx, f.shard, &f.fence, []store.Commit{{
+		Receive: receive(own, page.Head), Adds: tasks(f.now(), "b"), Finish: &store.Finish{Queue: own, Numbers: []int64{page.Head}},
+	}})
+	f.ok("receive of what is finished", err)
+	f.full(false)
+	f.states(store.StateReady, "b")
 }

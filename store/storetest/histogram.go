@@ -85,7 +85,7 @@ func histogramWalk(f *fixture) {
 		}
 		_, _, err = f.s.Edit(f.ctx, f.shard, edits[:len(edits)/2])
 		f.ok("edit", err)
-		_, _, err = f.s.Remove(f.ctx, f.shard, some())
+		_, _, err = f.s.Remove(f.ctx, f.shard, store.Removals(some()...))
 		f.ok("remove", err)
 		bounds := []store.Millis{moment(), moment(), moment(), moment()}
 		slices.Sort(bounds)

@@ -234,7 +234,7 @@ func historyGone(f *fixture) {
 	gone("an ack without retention")
 
 	failed(store.ReasonNone)
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	gone("a delete")
@@ -248,7 +248,7 @@ func historyGone(f *fixture) {
 	failed(store.ReasonPermanent)
 	f.scheduled("a")
 	gone("the dead letter was replaced")
-	_, _, err = f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, _, err = f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 
 	failed(store.ReasonNone)

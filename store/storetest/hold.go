@@ -145,6 +145,15 @@ func holdExpired(f *fixture) {
 	f.about("finished", got.Finished, stamp.Now)
 	equal(f, "number of dead tasks", f.stats().Dead, 1)
 	equal(f, "expiry of the running task", f.get("future").Expires, now.Add(long))
+
+	lapsed, fresh := task("lapsed", now-1000), task("fresh", now-1000)
+	lapsed.Expires = now - 1
+	f.add(lapsed, fresh)
+	late := holdsOf(long, "lapsed", "fresh") // which nobody gets
+	late[0].Before, late[1].Before = 1, 1
+	f.tryHold(late, store.Expired, store.Late)
+	f.states(store.StateExpired, "lapsed")
+	f.states(store.StateReady, "fresh")
 }
 
 // holdExpiredPending: neither an attempt nor a due time to come saves a task

@@ -319,7 +319,7 @@ func journalGone(f *fixture) {
 	f.afresh("the retention", "a")
 
 	failed(store.ReasonNone)
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	f.afresh("a delete", "a")

@@ -76,7 +76,7 @@ func keyedLive(f *fixture) {
 func keyedTrapsNothing(f *fixture) {
 	ends := map[string]func(id string){
 		"removed": func(id string) {
-			_, removed, err := f.s.Remove(f.ctx, f.shard, []string{id})
+			_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals(id))
 			f.ok("remove", err)
 			f.statuses("remove", removed, store.OK)
 		},
@@ -204,6 +204,26 @@ func keyedRepeated(f *fixture) {
 		r := f.addKeyed(store.Duplicate, id, again)
 		equal(f, "due time of the first call", r.Due, first.Due)
 		equal(f, "seq", f.seq(), before)
+	}
+	// A late repeat of what was replaced does not replace what came after it.
+	for i, window := range []time.Duration{0, long} {
+		id, key := func(n int) string { return fmt.Sprintf("late%d-%d", i, n) }, fmt.Sprint("late", i)
+		request := func(n int) *store.Task { return f.keyed(id(n), key, window, store.KeyReplace) }
+		first := request(0)
+		first.Due = f.now() - 1
+		f.addKeyed(store.Added, id(0), first)
+		token := f.hold(id(0))[0]
+		f.addKeyed(store.Passed, id(1), request(1))
+		f.ack(0, store.OK, store.Ack{ID: id(0), Token: token})
+		f.addKeyed(store.Duplicate, id(1), request(0))
+		for n := 2; n < store.KeptRequests+2; n++ {
+			f.addKeyed(store.Replaced, id(1), request(n))
+			f.addKeyed(store.Duplicate, id(1), request(1))
+			f.addKeyed(store.Duplicate, id(1), request(2))
+			f.addKeyed(store.Duplicate, id(1), request((n+2)/2))
+		}
+		equal(f, "payload", string(f.get(id(1)).Payload), "payload of "+id(store.KeptRequests+1))
+		f.addKeyed(store.Replaced, id(1), request(0)) // too many came after it
 	}
 	// An id that lives under no key, or another one, is an id as in Add.
 	f.scheduled("plain")

@@ -141,7 +141,7 @@ func lanesPending(f *fixture) {
 	_, _, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "d", Due: due - 1}})
 	f.ok("reschedule", err)
 	same(f, "before the others", f.lane(1, ""), []string{"d", "b", "a"})
-	_, _, err = f.s.Remove(f.ctx, f.shard, []string{"b", "d"})
+	_, _, err = f.s.Remove(f.ctx, f.shard, store.Removals("b", "d"))
 	f.ok("remove", err)
 	same(f, "what is left", f.lane(1, ""), []string{"a"})
 

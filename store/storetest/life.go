@@ -82,7 +82,7 @@ func questions() []question {
 			return r, err
 		}, func(s *subject, _ store.Token) store.Status { return life.Cancel(life.PhaseOf(s.State)) }},
 		{"remove", func(f *fixture, id string, _ store.Token) (any, error) {
-			_, r, err := f.s.Remove(f.ctx, f.shard, []string{id})
+			_, r, err := f.s.Remove(f.ctx, f.shard, store.Removals(id))
 			return r, err
 		}, func(s *subject, _ store.Token) store.Status { return life.Change(life.PhaseOf(s.State)) }},
 		{"requeue", func(f *fixture, id string, _ store.Token) (any, error) {

@@ -149,7 +149,10 @@ func (f *fixture) calls(held store.Token) map[string]func(ctx context.Context) e
 			_, _, err := s.Recover(ctx, shard, fence, []store.Nack{{ID: "running", Token: held}})
 			return err
 		},
-		"Remove": func(ctx context.Context) error { _, _, err := s.Remove(ctx, shard, []string{"ready"}); return err },
+		"Remove": func(ctx context.Context) error {
+			_, _, err := s.Remove(ctx, shard, store.Removals("ready"))
+			return err
+		},
 		"Edit": func(ctx context.Context) error {
 			_, _, err := s.Edit(ctx, shard, []store.Edit{{ID: "ready", Due: 5}})
 			return err

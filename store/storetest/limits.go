@@ -13,6 +13,7 @@ import (
 func limitCases() []entry {
 	return []entry{
 		{"limits/a bucket gives its burst, then a token at a time", bucketGivesBurst},
+		{"limits/a burst is whole, however long a token takes", burstIsWhole},
 		{"limits/tokens of a bucket come at exact moments ahead", bucketMoments},
 		{"limits/all or none", wholeReservations},
 		{"limits/a look takes nothing", lookTakesNothing},
@@ -66,6 +67,24 @@ func bucketGivesBurst(f *fixture) {
 	ahead := f.reserve(store.Reservation{Key: mail, Rate: slow, N: 10, Ahead: 2 * time.Hour})
 	equal(f, "tokens within two hours", ahead.N, 2)
 	equal(f, "the first of them", ahead.First, next.First)
+}
+
+// burstIsWhole has tokens that take no whole number of microseconds.
+func burstIsWhole(f *fixture) {
+	for i, rate := range []store.Rate{perSecond(112, 2), perSecond(3, 3), {Count: 3, Period: 200 * time.Millisecond, Burst: 3}, perSecond(700_000, 50)} {
+		key := store.LimitKey{Topic: "mail", Key: fmt.Sprint(i)}
+		got := f.reserve(store.Reservation{Key: key, Rate: rate, N: rate.Burst, Whole: true})
+		equal(f, fmt.Sprint("tokens of ", rate), got.N, rate.Burst)
+		if last := got.At(got.N-1, rate); !last.Equal(got.Now) {
+			f.Errorf("the last of %v comes %v later", rate, last.Sub(got.Now))
+		}
+		asked := store.Take{Limits: store.TopicLimits{KeyRate: rate, DeadLetter: true}}
+		for range rate.Burst {
+			asked.Wants = append(asked.Wants, store.Want{RateKey: fmt.Sprint("t", i)})
+		}
+		asked.Holders = holders(rate.Burst)
+		equal(f, fmt.Sprint("tokens of ", rate, " that were taken"), granted(f.take(asked)), rate.Burst)
+	}
 }
 
 func bucketMoments(f *fixture) {

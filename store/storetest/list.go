@@ -271,7 +271,7 @@ func listChanges(f *fixture) {
 		f.ok("list", err)
 		seen := idsOfSnapshots(page)
 		got = append(got, seen...)
-		_, removed, err := f.s.Remove(f.ctx, f.shard, seen)
+		_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals(seen...))
 		f.ok("remove", err)
 		f.statuses("remove", removed, repeat(store.OK, len(seen))...)
 		if cursor = next; cursor == "" {

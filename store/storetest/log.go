@@ -122,7 +122,7 @@ func logTells(f *fixture) {
 	f.statuses("requeue", requeued, store.OK)
 	next = f.told(next, "requeued a version=2")
 
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	next = f.told(next, "deleted a")

@@ -153,7 +153,7 @@ func orderRelease(f *fixture) {
 	}
 	f.add(ordered("older", 1, "k"))
 	f.inOrder("a", "older", "b")
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("a"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	f.inOrder("older", "b")
@@ -196,11 +196,11 @@ func orderDead(f *fixture) {
 func orderRemoved(f *fixture) {
 	f.line("a", "b", "c", "d")
 	f.nack(store.Nack{ID: "a", Token: f.hold("a")[0], Delay: long})
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a", "c"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("a", "c"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK, store.OK)
 	f.inOrder("b", "d")
-	_, removed, err = f.s.Remove(f.ctx, f.shard, []string{"b"})
+	_, removed, err = f.s.Remove(f.ctx, f.shard, store.Removals("b"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	f.hold("d")

@@ -83,7 +83,7 @@ func tellsEnds(f *cellFixture) {
 	f.ok("requeue", err)
 	f.statuses("requeue", requeued, store.OK, store.NotFound)
 	f.told("a requeue", "nacked", store.ChangeRequeued)
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"nacked", "nacked"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("nacked", "nacked"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK, store.NotFound)
 	f.told("a removal", "nacked", store.ChangeDeleted)

@@ -44,7 +44,7 @@ func sealLeaves(f *fixture) {
 	_, moved, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "move", Due: f.now()}})
 	f.ok("edit", err)
 	f.statuses("edit", moved, store.OK)
-	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"remove"})
+	_, removed, err := f.s.Remove(f.ctx, f.shard, store.Removals("remove"))
 	f.ok("remove", err)
 	f.statuses("remove", removed, store.OK)
 	_, requeued, err := f.s.Requeue(f.ctx, f.shard, []string{"again"})

@@ -55,7 +55,7 @@ func seqCounts(f *fixture) {
 	step("edit", 1, stamp, err)
 	stamp, _, err = s.Edit(ctx, shard, []store.Edit{{ID: "absent", Due: later}})
 	step("edit of nothing", 0, stamp, err)
-	stamp, _, err = s.Remove(ctx, shard, []string{"d"})
+	stamp, _, err = s.Remove(ctx, shard, store.Removals("d"))
 	step("remove", 0, stamp, err)
 	stamp, _, err = s.RemoveDead(ctx, shard, []string{"d"})
 	step("remove of dead letters", 0, stamp, err)

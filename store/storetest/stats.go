@@ -161,7 +161,10 @@ func (f *fixture) stampedCalls(held store.Token) []func() (store.Stamp, error) {
 			stamp, _, err := s.RemoveDead(ctx, shard, []string{"a"})
 			return stamp, err
 		},
-		func() (store.Stamp, error) { stamp, _, err := s.Remove(ctx, shard, []string{"a"}); return stamp, err },
+		func() (store.Stamp, error) {
+			stamp, _, err := s.Remove(ctx, shard, store.Removals("a"))
+			return stamp, err
+		},
 		func() (store.Stamp, error) {
 			stamp, _, err := s.Ack(ctx, shard, []store.Ack{{ID: "x", Token: held}}, 0)
 			return stamp, err

@@ -28,7 +28,7 @@ func Cases() []Case {
 	for _, group := range [][]entry{
 		addCases(), holdCases(), aheadCases(), settleCases(), recoverCases(), changeCases(), editCases(), lifeCases(), deadCases(), trimDeadCases(), keyedCases(), orderCases(),
 		ownCases(), windowCases(), laneCases(), histogramCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
-		isolationCases(), limitCases(), attributeCases(), sealCases(), shardLifeCases(), historyCases(), journalCases(), logCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
+		isolationCases(), limitCases(), takeCases(), attributeCases(), sealCases(), shardLifeCases(), historyCases(), journalCases(), logCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
 		for _, e := range group {
 			all = append(all, Case{Name: e.name, Run: func(t *testing.T, s store.Store) {

@@ -1,2 +1,3 @@
-// Package access reads what the store has for schedules besides their cells. Any node may.
+// Package access reads what the store has for schedules besides their cells, and deletes dead letters of
+// their runs. Any node may.
 package access

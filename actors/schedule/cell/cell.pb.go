@@ -45,12 +45,16 @@ type Schedule struct {
 	History  *History `protobuf:"bytes,16,opt,name=history,proto3" json:"history,omitempty"`
 	Requests []string `protobuf:"bytes,17,rep,name=requests,proto3" json:"requests,omitempty"`
 	// The number of the last parcel that was taken.
-	Taken         int64       `protobuf:"varint,18,opt,name=taken,proto3" json:"taken,omitempty"`
-	Recalled      []int64     `protobuf:"zigzag64,19,rep,packed,name=recalled,proto3" json:"recalled,omitempty"`
-	Backfills     []*Backfill `protobuf:"bytes,20,rep,name=backfills,proto3" json:"backfills,omitempty"`
-	Created       int64       `protobuf:"varint,21,opt,name=created,proto3" json:"created,omitempty"`
-	Edits         int64       `protobuf:"varint,22,opt,name=edits,proto3" json:"edits,omitempty"`
-	Watched       int64       `protobuf:"varint,23,opt,name=watched,proto3" json:"watched,omitempty"`
+	Taken     int64       `protobuf:"varint,18,opt,name=taken,proto3" json:"taken,omitempty"`
+	Recalled  []int64     `protobuf:"zigzag64,19,rep,packed,name=recalled,proto3" json:"recalled,omitempty"`
+	Backfills []*Backfill `protobuf:"bytes,20,rep,name=backfills,proto3" json:"backfills,omitempty"`
+	Created   int64       `protobuf:"varint,21,opt,name=created,proto3" json:"created,omitempty"`
+	Edits     int64       `protobuf:"varint,22,opt,name=edits,proto3" json:"edits,omitempty"`
+	Watched   int64       `protobuf:"varint,23,opt,name=watched,proto3" json:"watched,omitempty"`
+	// Occurrences up to this one were named before the last pause.
+	SkipFrom int64 `protobuf:"varint,24,opt,name=skip_from,json=skipFrom,proto3" json:"skip_from,omitempty"`
+	// Runs that ended and may be open again, without when they started and ended.
+	Dead          *History `protobuf:"bytes,25,opt,name=dead,proto3" json:"dead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -244,6 +248,20 @@ func (x *Schedule) GetWatched() int64 {
 		return x.Watched
 	}
 	return 0
+}
+
+func (x *Schedule) GetSkipFrom() int64 {
+	if x != nil {
+		return x.SkipFrom
+	}
+	return 0
+}
+
+func (x *Schedule) GetDead() *History {
+	if x != nil {
+		return x.Dead
+	}
+	return nil
 }
 
 type Spec struct {
@@ -529,11 +547,13 @@ func (x *Target) GetUntracked() bool {
 }
 
 type Entry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cron          string                 `protobuf:"bytes,1,opt,name=cron,proto3" json:"cron,omitempty"`
-	EveryMs       int64                  `protobuf:"varint,2,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
-	FromEnd       bool                   `protobuf:"varint,3,opt,name=from_end,json=fromEnd,proto3" json:"from_end,omitempty"`
-	At            []int64                `protobuf:"zigzag64,4,rep,packed,name=at,proto3" json:"at,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Cron    string                 `protobuf:"bytes,1,opt,name=cron,proto3" json:"cron,omitempty"`
+	EveryMs int64                  `protobuf:"varint,2,opt,name=every_ms,json=everyMs,proto3" json:"every_ms,omitempty"`
+	FromEnd bool                   `protobuf:"varint,3,opt,name=from_end,json=fromEnd,proto3" json:"from_end,omitempty"`
+	At      []int64                `protobuf:"zigzag64,4,rep,packed,name=at,proto3" json:"at,omitempty"`
+	// By which rules cron is read: 1, or 0 for those of before fields were checked.
+	Syntax        int32 `protobuf:"varint,5,opt,name=syntax,proto3" json:"syntax,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -594,6 +614,13 @@ func (x *Entry) GetAt() []int64 {
 		return x.At
 	}
 	return nil
+}
+
+func (x *Entry) GetSyntax() int32 {
+	if x != nil {
+		return x.Syntax
+	}
+	return 0
 }
 
 // Template is a task without id, topic and times. The body is as stores keep it.
@@ -875,6 +902,7 @@ type Runs struct {
 	Begun         []bool `protobuf:"varint,3,rep,packed,name=begun,proto3" json:"begun,omitempty"`
 	Walks         []bool `protobuf:"varint,4,rep,packed,name=walks,proto3" json:"walks,omitempty"`
 	Flows         []bool `protobuf:"varint,5,rep,packed,name=flows,proto3" json:"flows,omitempty"`
+	Replaced      []bool `protobuf:"varint,6,rep,packed,name=replaced,proto3" json:"replaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -940,6 +968,13 @@ func (x *Runs) GetWalks() []bool {
 func (x *Runs) GetFlows() []bool {
 	if x != nil {
 		return x.Flows
+	}
+	return nil
+}
+
+func (x *Runs) GetReplaced() []bool {
+	if x != nil {
+		return x.Replaced
 	}
 	return nil
 }
@@ -1267,7 +1302,7 @@ var File_cell_proto protoreflect.FileDescriptor
 const file_cell_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"cell.proto\x12\fddq.schedule\"\xb2\x05\n" +
+	"cell.proto\x12\fddq.schedule\"\xfa\x05\n" +
 	"\bSchedule\x12&\n" +
 	"\x04spec\x18\x01 \x01(\v2\x12.ddq.schedule.SpecR\x04spec\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x06R\x04life\x12\x14\n" +
@@ -1293,7 +1328,9 @@ const file_cell_proto_rawDesc = "" +
 	"\tbackfills\x18\x14 \x03(\v2\x16.ddq.schedule.BackfillR\tbackfills\x12\x18\n" +
 	"\acreated\x18\x15 \x01(\x03R\acreated\x12\x14\n" +
 	"\x05edits\x18\x16 \x01(\x03R\x05edits\x12\x18\n" +
-	"\awatched\x18\x17 \x01(\x03R\awatched\"\xd2\x04\n" +
+	"\awatched\x18\x17 \x01(\x03R\awatched\x12\x1b\n" +
+	"\tskip_from\x18\x18 \x01(\x03R\bskipFrom\x12)\n" +
+	"\x04dead\x18\x19 \x01(\v2\x15.ddq.schedule.HistoryR\x04dead\"\xd2\x04\n" +
 	"\x04Spec\x12-\n" +
 	"\aentries\x18\x01 \x03(\v2\x13.ddq.schedule.EntryR\aentries\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x19\n" +
@@ -1325,12 +1362,13 @@ const file_cell_proto_rawDesc = "" +
 	"spreadFrom\x12\x14\n" +
 	"\x05quiet\x18\x06 \x01(\x05R\x05quiet\x12\x16\n" +
 	"\x06rotate\x18\a \x01(\bR\x06rotate\x12\x1c\n" +
-	"\tuntracked\x18\b \x01(\bR\tuntracked\"a\n" +
+	"\tuntracked\x18\b \x01(\bR\tuntracked\"y\n" +
 	"\x05Entry\x12\x12\n" +
 	"\x04cron\x18\x01 \x01(\tR\x04cron\x12\x19\n" +
 	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12\x19\n" +
 	"\bfrom_end\x18\x03 \x01(\bR\afromEnd\x12\x0e\n" +
-	"\x02at\x18\x04 \x03(\x12R\x02at\"\x86\x01\n" +
+	"\x02at\x18\x04 \x03(\x12R\x02at\x12\x16\n" +
+	"\x06syntax\x18\x05 \x01(\x05R\x06syntax\"\x86\x01\n" +
 	"\bTemplate\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\fR\x04body\x12#\n" +
 	"\rvisibility_ms\x18\x02 \x01(\x03R\fvisibilityMs\x12&\n" +
@@ -1349,13 +1387,14 @@ const file_cell_proto_rawDesc = "" +
 	"\vOccurrences\x12\x0e\n" +
 	"\x02at\x18\x01 \x03(\x12R\x02at\x12\x18\n" +
 	"\aorigins\x18\x02 \x03(\rR\aorigins\x12\x18\n" +
-	"\anumbers\x18\x03 \x03(\x06R\anumbers\"\x85\x01\n" +
+	"\anumbers\x18\x03 \x03(\x06R\anumbers\"\xa1\x01\n" +
 	"\x04Runs\x12)\n" +
 	"\x02of\x18\x01 \x01(\v2\x19.ddq.schedule.OccurrencesR\x02of\x12\x10\n" +
 	"\x03due\x18\x02 \x03(\x12R\x03due\x12\x14\n" +
 	"\x05begun\x18\x03 \x03(\bR\x05begun\x12\x14\n" +
 	"\x05walks\x18\x04 \x03(\bR\x05walks\x12\x14\n" +
-	"\x05flows\x18\x05 \x03(\bR\x05flows\"\xb8\x01\n" +
+	"\x05flows\x18\x05 \x03(\bR\x05flows\x12\x1a\n" +
+	"\breplaced\x18\x06 \x03(\bR\breplaced\"\xb8\x01\n" +
 	"\aHistory\x12)\n" +
 	"\x02of\x18\x01 \x01(\v2\x19.ddq.schedule.OccurrencesR\x02of\x12\x10\n" +
 	"\x03due\x18\x02 \x03(\x12R\x03due\x12\x12\n" +
@@ -1416,18 +1455,19 @@ var file_cell_proto_depIdxs = []int32{
 	7,  // 2: ddq.schedule.Schedule.waiting:type_name -> ddq.schedule.Occurrences
 	9,  // 3: ddq.schedule.Schedule.history:type_name -> ddq.schedule.History
 	10, // 4: ddq.schedule.Schedule.backfills:type_name -> ddq.schedule.Backfill
-	3,  // 5: ddq.schedule.Spec.entries:type_name -> ddq.schedule.Entry
-	4,  // 6: ddq.schedule.Spec.template:type_name -> ddq.schedule.Template
-	5,  // 7: ddq.schedule.Spec.labels:type_name -> ddq.schedule.Label
-	2,  // 8: ddq.schedule.Spec.audience:type_name -> ddq.schedule.Target
-	7,  // 9: ddq.schedule.Runs.of:type_name -> ddq.schedule.Occurrences
-	7,  // 10: ddq.schedule.History.of:type_name -> ddq.schedule.Occurrences
-	12, // 11: ddq.schedule.Sent.ended:type_name -> ddq.schedule.Ended
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	9,  // 5: ddq.schedule.Schedule.dead:type_name -> ddq.schedule.History
+	3,  // 6: ddq.schedule.Spec.entries:type_name -> ddq.schedule.Entry
+	4,  // 7: ddq.schedule.Spec.template:type_name -> ddq.schedule.Template
+	5,  // 8: ddq.schedule.Spec.labels:type_name -> ddq.schedule.Label
+	2,  // 9: ddq.schedule.Spec.audience:type_name -> ddq.schedule.Target
+	7,  // 10: ddq.schedule.Runs.of:type_name -> ddq.schedule.Occurrences
+	7,  // 11: ddq.schedule.History.of:type_name -> ddq.schedule.Occurrences
+	12, // 12: ddq.schedule.Sent.ended:type_name -> ddq.schedule.Ended
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_cell_proto_init() }

@@ -49,6 +49,25 @@ func (m *Schedule) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Dead != nil {
+		size, err := m.Dead.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xca
+	}
+	if m.SkipFrom != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SkipFrom))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xc0
+	}
 	if m.Watched != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Watched))
 		i--
@@ -566,6 +585,11 @@ func (m *Entry) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Syntax != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Syntax))
+		i--
+		dAtA[i] = 0x28
+	}
 	if len(m.At) > 0 {
 		var pksize2 int
 		for _, num := range m.At {
@@ -974,6 +998,19 @@ func (m *Runs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Replaced) > 0 {
+		for iNdEx := len(m.Replaced) - 1; iNdEx >= 0; iNdEx-- {
+			i--
+			if m.Replaced[iNdEx] {
+				dAtA[i] = 1
+			} else {
+				dAtA[i] = 0
+			}
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Replaced)))
+		i--
+		dAtA[i] = 0x32
 	}
 	if len(m.Flows) > 0 {
 		for iNdEx := len(m.Flows) - 1; iNdEx >= 0; iNdEx-- {
@@ -1491,6 +1528,13 @@ func (m *Schedule) SizeVT() (n int) {
 	if m.Watched != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Watched))
 	}
+	if m.SkipFrom != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.SkipFrom))
+	}
+	if m.Dead != nil {
+		l = m.Dead.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1630,6 +1674,9 @@ func (m *Entry) SizeVT() (n int) {
 			l += protohelpers.SizeOfZigzag(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if m.Syntax != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Syntax))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1776,6 +1823,9 @@ func (m *Runs) SizeVT() (n int) {
 	}
 	if len(m.Flows) > 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Flows))) + len(m.Flows)*1
+	}
+	if len(m.Replaced) > 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Replaced))) + len(m.Replaced)*1
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2720,6 +2770,61 @@ func (m *Schedule) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 24:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SkipFrom", wireType)
+			}
+			m.SkipFrom = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SkipFrom |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 25:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Dead", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Dead == nil {
+				m.Dead = &History{}
+			}
+			if err := m.Dead.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3651,6 +3756,25 @@ func (m *Entry) UnmarshalVT(dAtA []byte) error {
 				}
 			} else {
 				return fmt.Errorf("proto: wrong wireType = %d for field At", wireType)
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Syntax", wireType)
+			}
+			m.Syntax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Syntax |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
 			}
 		default:
 			iNdEx = preIndex
@@ -4991,6 +5115,76 @@ func (m *Runs) UnmarshalVT(dAtA []byte) error {
 				}
 			} else {
 				return fmt.Errorf("proto: wrong wireType = %d for field Flows", wireType)
+			}
+		case 6:
+			if wireType == 0 {
+				var v int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return protohelpers.ErrIntOverflow
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					v |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				m.Replaced = append(m.Replaced, bool(v != 0))
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return protohelpers.ErrIntOverflow
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return protohelpers.ErrInvalidLength
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return protohelpers.ErrInvalidLength
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				elementCount = packedLen
+				if elementCount != 0 && len(m.Replaced) == 0 {
+					m.Replaced = make([]bool, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v int
+					for shift := uint(0); ; shift += 7 {
+						if shift >= 64 {
+							return protohelpers.ErrIntOverflow
+						}
+						if iNdEx >= l {
+							return io.ErrUnexpectedEOF
+						}
+						b := dAtA[iNdEx]
+						iNdEx++
+						v |= int(b&0x7F) << shift
+						if b < 0x80 {
+							break
+						}
+					}
+					m.Replaced = append(m.Replaced, bool(v != 0))
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field Replaced", wireType)
 			}
 		default:
 			iNdEx = preIndex

@@ -7,6 +7,56 @@ import (
 	"github.com/ddq-io/ddq/timer"
 )
 
+// Alarm is one moment of the shard's clock: set again, it is at another one. Its queue is open from the first moment
+// until Close.
+type Alarm struct {
+	timers *Timers
+	notify func(ms int64)
+	queue  *timer.Queue // nil: it was not set
+}
+
+const theAlarm = "alarm" // the one entry of the queue
+
+// NewAlarm returns an alarm that is not set. notify hands the moment to the shard's actor, which asks Rings.
+func (t *Timers) NewAlarm(notify func(ms int64)) Alarm { return Alarm{timers: t, notify: notify} }
+
+// Set sets it for a moment, in place of any other.
+func (a *Alarm) Set(at store.Millis) {
+	if a.queue == nil {
+		a.queue = a.timers.OpenQueue(a.notify)
+	}
+	a.queue.Remove(theAlarm)
+	a.queue.Insert(theAlarm, int64(at))
+}
+
+// Rings reports whether a moment that the alarm told of has come. If that is not so yet by the shard's clock, it is
+// told of again. It has not once the alarm was closed.
+func (a *Alarm) Rings(ms int64) bool {
+	if a.queue == nil {
+		return false
+	}
+	if a.queue.Take(ms); a.timers.TooEarly(ms) {
+		a.Set(store.Millis(ms))
+		return false
+	}
+	return true
+}
+
+// Clear takes the moment back.
+func (a *Alarm) Clear() {
+	if a.queue != nil {
+		a.queue.Remove(theAlarm)
+	}
+}
+
+// Close ends its queue, until it is set again.
+func (a *Alarm) Close() {
+	if a.queue != nil {
+		a.timers.CloseQueue(a.queue)
+		a.queue = nil
+	}
+}
+
 // Alarms are milliseconds in a timer queue, each once.
 type Alarms struct{ queue *timer.Queue }
 

@@ -104,6 +104,13 @@ func TestStaleDeliveriesAreNotSent(t *testing.T) {
 		if got, want := p.frame(now).Deliveries[0].HoldMs, int64(7999); got != want {
 			t.Errorf("hold of %d ms left, want %d", got, want)
 		}
+		if got := p.frame(now).ServerTimeMs; got != 0 {
+			t.Errorf("the time is %d, of a delivery that does not tell it", got)
+		}
+		p.tasks[0].Deadline = 1_000_000
+		if got, want := p.frame(now).ServerTimeMs, int64(1_000_000-7999); got != want {
+			t.Errorf("the time is %d, want %d", got, want)
+		}
 	})
 }
 

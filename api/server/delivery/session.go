@@ -371,7 +371,7 @@ func (p *parcel) frame(now time.Time) *ddqv1.SubscribeResponse {
 		if p.slab == nil {
 			p.slab = new(wireSlab)
 		}
-		f.Deliveries = p.slab.deliveries(p.tasks, now)
+		f.Deliveries, f.ServerTimeMs = p.slab.deliveries(p.tasks, now), ServerTime(p.tasks, now)
 	}
 	for _, a := range p.settled {
 		f.Settled = append(f.Settled, &a.Settled)

@@ -93,6 +93,17 @@ func (b *wireSlab) clear() {
 	clear(b.out)
 }
 
+// ServerTime is what the store's clock, by which tasks become due, says at now, as the holds of
+// deliveries have it; 0: none tells.
+func ServerTime(ds []Handed, now time.Time) int64 {
+	for i := range ds {
+		if d := &ds[i]; d.Deadline != 0 {
+			return int64(d.Deadline) - d.left(now).Milliseconds()
+		}
+	}
+	return 0
+}
+
 // TellDeadlines adds when holds end on the store's clock, which another node knows
 // too: a frame may be long on its way.
 func TellDeadlines(out []*ddqv1.Delivery, ds []Handed) {

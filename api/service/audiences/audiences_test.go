@@ -245,6 +245,75 @@ func TestReplacementRemovesWhatItHasNotBrought(t *testing.T) {
 	}
 }
 
+// TestRecipientsMayMoveBesideAReplacement: recipients change their zone, which moves them to other leaves, while a
+// replacement brings a list and removes the others. Whoever was brought or put stays, once, in the zone that was put last.
+func TestRecipientsMayMoveBesideAReplacement(t *testing.T) {
+	s := newAudiences(t, Limits{})
+	other := New(s.store, Limits{}, Outside{}) // another node
+	create(t, s, 2)
+	const all = 2000
+	zones := []string{"UTC", "Asia/Tokyo", "Europe/Berlin", "America/Lima", "Africa/Cairo"}
+	id := func(i int) string { return fmt.Sprintf("r-%04d", i) }
+	write := func(node *Audiences, generation int64, zone string, from, step int) {
+		for ; from < all; from += 20 * step {
+			var batch []Recipient
+			for i := from; i < min(all, from+20*step); i += step {
+				batch = append(batch, Recipient{ID: id(i), Zone: zone})
+			}
+			results, err := node.Put(context.Background(), "users", generation, batch)
+			for _, r := range results {
+				err = errors.Join(err, r.Err)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	write(s, 0, zones[0], 0, 1)
+	generation, err := s.Replace(t.Context(), "users")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { // brings every second one, and ends at once
+		write(s, generation, zones[0], 0, 2)
+		if _, err := s.EndReplacement(context.Background(), "users", generation); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, mover := range []struct{ from, step int }{{1, 4}, {2, 8}} { // of those who are not brought, and who are
+		wg.Go(func() {
+			for _, zone := range zones[1:] {
+				write(other, 0, zone, mover.from, mover.step)
+			}
+		})
+	}
+	wg.Wait()
+	got := make(map[string][]string)
+	for token, first := "", true; first || token != ""; first = false {
+		var page []Recipient
+		if page, token, err = s.List(t.Context(), "users", "", 500, token); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page {
+			got[r.ID] = append(got[r.ID], r.Zone)
+		}
+	}
+	for i := range all {
+		found := got[id(i)]
+		want := 1
+		if i%2 == 1 && i%4 != 1 {
+			want = 0
+		}
+		if len(found) != want || i%4 == 1 && found[0] != zones[len(zones)-1] {
+			t.Errorf("%s is in %q, want %d", id(i), found, want)
+		}
+	}
+	if status, err := s.Describe(t.Context(), "users"); err != nil || status.Recipients != 3*all/4 || status.Replacing {
+		t.Errorf("%+v, %v", status, err)
+	}
+}
+
 func TestAnAudienceIsCreatedAnewUnderItsName(t *testing.T) {
 	s := newAudiences(t, Limits{})
 	for range 3 {

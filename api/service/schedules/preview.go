@@ -9,7 +9,6 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // PreviewRange says which occurrences a preview names.
@@ -91,6 +90,9 @@ func (s *Schedules) Preview(ctx context.Context, n Definition, r PreviewRange) (
 	if err := n.check(s.tasks); err != nil {
 		return Preview{}, err
 	}
+	if _, err := tableOf(&n.Spec, n.Name, 0); err != nil { // also what is kept of a stored one, see meant
+		return Preview{}, err
+	}
 	if err := s.calendars.there(ctx, n.Calendars); err != nil {
 		return Preview{}, err
 	}
@@ -119,11 +121,12 @@ func (s *Schedules) meant(ctx context.Context, n *Definition) (*located, *proble
 			return nil, e
 		}
 		if there != nil {
-			anew := there.Anew(&n.Spec)
-			at = there
-			if at.Spec = n.Spec; anew {
-				at.Anchor = now
+			n.Timetable = n.Timetable.Keep(there.Timetable)
+			known, err := s.node.Calendars().Fresh(ctx)
+			if err != nil {
+				return nil, problem.FromStore(err)
 			}
+			return there.edited(known, n, s.node.Clocks().NowAt(there.shard))
 		}
 	}
 	if n.Paused && at.Life == 0 {
@@ -137,44 +140,54 @@ func (s *Schedules) meant(ctx context.Context, n *Definition) (*located, *proble
 	return at, checkOccurs(table, &at.Spec, now)
 }
 
+// edited is a schedule as the step of a put would leave it now.
+func (at *located) edited(known schedule.Calendars, n *Definition, now store.Millis) (*located, *problem.Error) {
+	table, e := tableOf(&n.Spec, n.Name, at.Anchor)
+	if e != nil {
+		return nil, e
+	}
+	edit, e := editOf(at, n, table, now)
+	if e != nil || at.Spec.Same(&n.Spec) {
+		return at, e
+	}
+	env := schedule.Env{Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: at.topic.EnqueuePaused}
+	edit.Excluded = known.ExcludedOf(n.Calendars, table.Zone())
+	after, out := schedule.Step(at.Schedule, edit, env)
+	for range changeTries {
+		if !out.Behind {
+			break
+		}
+		after, out = schedule.Step(after, edit, env)
+	}
+	next := *at
+	next.Schedule = after
+	var err error
+	next.table, err = after.Table()
+	return &next, problem.FromStore(err)
+}
+
 func (s *Schedules) preview(ctx context.Context, at *located, r PreviewRange) []Previewed {
 	now := store.Millis(s.node.Clock().Now().UnixMilli())
+	if at.Life != 0 {
+		now = s.node.Clocks().NowAt(at.shard)
+	}
 	if r.From == 0 {
 		r.From = now
 	}
-	excluded := s.excluded(ctx, at)
-	left := at.MaxRuns - at.Made
-	for _, run := range at.Open {
-		if run.Origin == schedule.ByTimetable && run.At > r.From {
-			left++ // it is made, and named below
-		}
-	}
 	var list []Previewed
-	for next, ok := at.table.Next(r.From.Time()); ok && len(list) < r.Count; next, ok = at.table.Next(next) {
-		o := previewed(at, next)
-		if r.To != 0 && o.At > r.To || at.MaxRuns > 0 && left <= 0 {
+	for f := range at.Coming(schedule.Env{Now: now, Table: at.table, Excluded: s.excluded(ctx, at)}, r.From) {
+		if len(list) == r.Count || r.To != 0 && f.At > r.To {
 			break
 		}
-		switch {
-		case at.Phase == schedule.Paused:
-			o.Skipped = schedule.WasPaused
-		case excluded != nil && excluded(next):
-			o.Skipped = schedule.Excluded
-		default:
-			left--
-		}
-		list = append(list, o)
+		list = append(list, previewed(at, f))
 	}
 	return list
 }
 
-func previewed(at *located, next time.Time) Previewed {
-	o := Previewed{At: store.Millis(next.UnixMilli()), Local: next.In(at.table.Zone())}
-	switch {
-	case at.Jitter == 0:
-		o.Due = o.At
-	case at.Life != 0:
-		o.Due = store.Millis(timetable.Jitter(at.Life, next, at.Jitter).UnixMilli())
+func previewed(at *located, f schedule.Foreseen) Previewed {
+	o := Previewed{At: f.At, Due: f.Due, Local: f.At.Time().In(at.table.Zone()), Skipped: f.Skipped}
+	if at.Jitter != 0 && at.Life == 0 {
+		o.Due = 0
 	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/ddq-io/ddq/actors/forecast"
 	"github.com/ddq-io/ddq/actors/problem"
@@ -85,6 +86,9 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, table *timetable
 	if err := n.checkVersion(at, ifVersion); err != nil {
 		return Put{}, err
 	}
+	if table, err = n.keepTimes(at, table); err != nil {
+		return Put{}, err
+	}
 	if at != nil && at.Spec.Same(&n.Spec) {
 		return Put{Version: versionOf(at.Schedule), Outcome: Unchanged, Next: s.status(ctx, at).Next}, nil
 	}
@@ -101,6 +105,20 @@ func (s *Schedules) putOnce(ctx context.Context, n *Definition, table *timetable
 		put, err = s.edit(ctx, n, at, table)
 	}
 	return put, err
+}
+
+// keepTimes has expressions of the stored schedule, if there is one, read as they are read there. It returns
+// the timetable of the definition for that; table is the one of now.
+func (n *Definition) keepTimes(stored *located, table *timetable.Timetable) (*timetable.Timetable, *problem.Error) {
+	was := timetable.Spec{}
+	if stored != nil {
+		was = stored.Timetable
+	}
+	n.Timetable = n.Timetable.Keep(was)
+	if !slices.ContainsFunc(n.Timetable.Entries, func(e timetable.Entry) bool { return e.Legacy }) {
+		return table, nil
+	}
+	return tableOf(&n.Spec, n.Name, 0)
 }
 
 func (n *Definition) checkVersion(at *located, ifVersion *int64) *problem.Error {
@@ -156,18 +174,23 @@ func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topi
 }
 
 func (s *Schedules) edit(ctx context.Context, n *Definition, at *located, table *timetable.Timetable) (Put, *problem.Error) {
-	now := s.node.Clocks().NowAt(at.shard)
+	edit, err := editOf(at, n, table, s.node.Clocks().NowAt(at.shard))
+	if err != nil {
+		return Put{}, err
+	}
+	after, _, err := s.step(ctx, at, edit)
+	if after == nil || err != nil {
+		return Put{unsure: at.unsure}, err
+	}
+	return s.put(ctx, after, Changed), nil
+}
+
+// editOf is what a put does to a schedule that is there. The timetable is that of the definition, of any anchor.
+func editOf(at *located, n *Definition, table *timetable.Timetable, now store.Millis) (schedule.Edit, *problem.Error) {
 	anew, anchor := at.Anew(&n.Spec), at.Anchor
 	if anew {
 		anchor = now
 	}
 	table = table.MadeAt(anchor.Time())
-	if err := checkOccurs(table, &n.Spec, now); err != nil {
-		return Put{}, err
-	}
-	after, _, err := s.step(ctx, at, schedule.Edit{Spec: n.Spec, Table: table, Anew: anew})
-	if after == nil || err != nil {
-		return Put{unsure: at.unsure}, err
-	}
-	return s.put(ctx, after, Changed), nil
+	return schedule.Edit{Spec: n.Spec, Table: table, Anew: anew}, checkOccurs(table, &n.Spec, now)
 }

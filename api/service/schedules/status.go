@@ -50,19 +50,17 @@ func nextOf(s *schedule.Schedule, table *timetable.Timetable, now store.Millis, 
 		return 0
 	case len(ahead) > 0:
 		return ahead[0].At
-	case s.MaxRuns > 0 && s.Made >= s.MaxRuns, table.FromEnd() && len(s.Open) > 0:
+	case table.FromEnd() && len(s.Open) > 0:
 		return 0
 	}
-	at := s.Decided.Time()
-	for range lookAhead {
-		next, ok := table.Next(at)
-		if !ok {
-			return 0
+	passed := 0
+	for f := range s.Coming(schedule.Env{Now: now, Table: table, Excluded: excluded}, s.Decided) {
+		if f.Skipped == 0 && !slices.Contains(s.Early, f.At) {
+			return f.At
 		}
-		if ms := store.Millis(next.UnixMilli()); (excluded == nil || !excluded(next)) && !slices.Contains(s.Early, ms) {
-			return ms
+		if passed++; passed == lookAhead {
+			break
 		}
-		at = next
 	}
 	return 0
 }

@@ -54,20 +54,26 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	if err != nil {
 		return nil, schedule.Effects{}, problem.FromStore(err)
 	}
+	if edit, ok := event.(schedule.Edit); ok {
+		edit.Excluded = known.ExcludedOf(edit.Spec.Calendars, edit.Table.Zone())
+		event = edit
+	}
 	events, taken, e := s.told(ctx, at)
 	if e != nil {
 		return nil, schedule.Effects{}, e
 	}
+	refused, leave := refuses(ctx, s.tasks, at.topic)
+	defer leave()
 	after, out := schedule.StepAll(at.Schedule, append(events, event), schedule.Env{
-		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: at.topic.EnqueuePaused, Place: s.placer(at.topic.Name),
+		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: refused, Place: s.placer(at.topic.Name),
 	})
 	after.Taken = taken
-	if refused := refusal(at.Name, &out); refused != nil {
+	if refusal := refusal(at.Name, &out); refusal != nil {
 		changed, e := s.changed(ctx, at)
 		if changed || e != nil {
 			return nil, out, e
 		}
-		return nil, out, refused
+		return nil, out, refusal
 	}
 	c, err := schedule.Commit(after, &out, at.cell.Version, at.topic, now)
 	if err != nil {
@@ -90,18 +96,33 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 			return nil, out, e
 		}
 	}
+	if e = s.tasks.Discard(ctx, at.topic, out.Discard); e != nil {
+		return nil, out, e
+	}
 	if e = s.askFormer(ctx, at, &out); e != nil {
 		return nil, out, e
 	}
 	if done, e = s.commit(ctx, at, &c); !done || e != nil {
 		return nil, out, e
 	}
+	if out.Behind { // the commit has decided some of what comes before
+		return nil, out, nil
+	}
 	next := *at
 	next.Schedule, next.cell = after, c.Puts[0].Cell
-	if edit, ok := event.(schedule.Edit); ok {
-		next.table = edit.Table
+	if _, ok := event.(schedule.Edit); ok {
+		if next.table, err = after.Table(); err != nil {
+			return nil, out, problem.Bug(err)
+		}
 	}
 	return &next, out, nil
+}
+
+// refuses reports whether a topic takes no task now, as its owner asks. leave is called once the step is made.
+func refuses(ctx context.Context, tasks Tasks, topic *store.Topic) (refused bool, leave func()) {
+	admission := tasks.Admit()
+	err := admission.Enter(ctx, topic)
+	return topic.EnqueuePaused || err != nil && err.Reason == "BACKLOG_FULL", admission.Leave
 }
 
 // roughly is how exactly the time of a shard is to be known for nobody to ask for it.

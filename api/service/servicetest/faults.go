@@ -75,8 +75,8 @@ func (f *FaultyStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nac
 	return through(f, "nack", func() (store.Stamp, []store.NackResult, error) { return f.Store.Nack(ctx, s, nacks) })
 }
 
-func (f *FaultyStore) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return through(f, "remove", func() (store.Stamp, []store.RemoveResult, error) { return f.Store.Remove(ctx, s, ids) })
+func (f *FaultyStore) Remove(ctx context.Context, s store.Shard, removals []store.Removal) (store.Stamp, []store.RemoveResult, error) {
+	return through(f, "remove", func() (store.Stamp, []store.RemoveResult, error) { return f.Store.Remove(ctx, s, removals) })
 }
 
 func (f *FaultyStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {

@@ -20,6 +20,8 @@ type gatedStore struct {
 	refused    int                    // releases to refuse from now on; guarded by mu
 	deleting   func(topic bool) error // see OnDelete; guarded by mu
 	acquiring  func(key string)       // see OnAcquire; guarded by mu
+	moved      func() error           // see OnMove; guarded by mu
 	committing aroundCommits          // see AroundCommits; guarded by mu
 	LimitCalls atomic.Int64
+	NoTake     atomic.Bool // Take answers that there is none
 }

@@ -20,6 +20,17 @@ func (g *gatedStore) Reserve(ctx context.Context, asked []store.Reservation) ([]
 	return g.Store.Reserve(ctx, asked)
 }
 
+func (g *gatedStore) Take(ctx context.Context, q *store.Take) (*store.TakeReply, error) {
+	if g.NoTake.Load() {
+		return nil, store.ErrNoTake
+	}
+	g.LimitCalls.Add(1)
+	if err := g.pass(ctx); err != nil {
+		return nil, err
+	}
+	return g.Store.Take(ctx, q)
+}
+
 // OnAcquire has a function called before each call that asks for permits, with the first of their keys; nil: none.
 func (g *gatedStore) OnAcquire(call func(key string)) {
 	g.mu.Lock()
@@ -40,11 +51,28 @@ func (g *gatedStore) Acquire(ctx context.Context, asked []store.Acquire) ([]stor
 	return g.Store.Acquire(ctx, asked)
 }
 
+// OnMove has a function called before each call that moves permits; with its error the answer is lost. nil: none.
+func (g *gatedStore) OnMove(call func() error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.moved = call
+}
+
 func (g *gatedStore) Move(ctx context.Context, permits []store.Permit) error {
 	if err := g.pass(ctx); err != nil {
 		return err
 	}
-	return g.Store.Move(ctx, permits)
+	g.mu.Lock()
+	call := g.moved
+	g.mu.Unlock()
+	var lost error
+	if call != nil {
+		lost = call()
+	}
+	if err := g.Store.Move(ctx, permits); err != nil {
+		return err
+	}
+	return lost
 }
 
 func (g *gatedStore) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {

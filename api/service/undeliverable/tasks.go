@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/entity/message"
 	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/actors/sent"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -23,7 +23,7 @@ type Tasks struct {
 func New(node *actors.Node) *Tasks { return &Tasks{node, node.Cells()} }
 
 // snapshot shows one as a dead letter.
-func snapshot(r *sent.Refused) store.Snapshot {
+func snapshot(r *message.Refused) store.Snapshot {
 	t := *r.Task
 	t.LastError = fmt.Sprintf("for topic %s: %s", r.Topic, r.Why)
 	return store.Snapshot{Task: t, State: store.StateDead, Reason: store.ReasonUndeliverable, Finished: r.At}
@@ -41,13 +41,17 @@ func (s *Tasks) List(ctx context.Context, shard store.Shard, cursor string, limi
 		if err != nil {
 			return nil, "", store.ErrBadCursor
 		}
-		cells, err := s.cells.Listed(ctx, shard, sent.List, after, limit)
+		cells, err := s.cells.Listed(ctx, shard, message.List, after, limit)
 		if err != nil {
 			return nil, "", err
 		}
 		if len(cells) > 0 { // fewer than limit, too: those that are large come a few at a time
+			var page []store.Snapshot
+			for _, r := range s.read(cells) {
+				page = append(page, snapshot(r))
+			}
 			last := &cells[len(cells)-1]
-			return s.read(cells), inRefused + strconv.FormatInt(int64(last.Listed), 10) + ":" + string(last.ID), nil
+			return page, inRefused + strconv.FormatInt(int64(last.Listed), 10) + ":" + string(last.ID), nil
 		}
 		cursor = inDead
 	}
@@ -67,106 +71,108 @@ func parseWake(text string) (store.Wake, error) {
 	return store.Wake{At: store.Millis(ms), ID: store.CellID(id)}, err
 }
 
-// read returns what is in cells; those that cannot be read are left out.
-func (s *Tasks) read(cells []store.Cell) (page []store.Snapshot) {
+// read returns what cells keep; those that cannot be read are left out.
+func (s *Tasks) read(cells []store.Cell) (all []*message.Refused) {
 	for _, c := range cells {
-		r, err := sent.FromCell(c)
+		r, err := message.FromCell(c)
 		if err != nil {
 			s.node.Log().Error("an undeliverable task cannot be read", "task", c.ID.Key(), "err", err)
 			continue
 		}
-		page = append(page, snapshot(r))
+		all = append(all, r)
 	}
-	return page
+	return all
 }
 
 // Action is what is done with one.
-type Action func(*sent.Refused) (store.Commit, error)
+type Action func(*message.Refused) (store.Commit, error)
 
 // Again sends one once more.
-func Again(r *sent.Refused) (store.Commit, error) { return r.Again() }
+func Again(r *message.Refused) (store.Commit, error) { return r.Again() }
 
 // Forget deletes one.
-func Forget(r *sent.Refused) (store.Commit, error) { return r.Forget(), nil }
+func Forget(r *message.Refused) (store.Commit, error) { return r.Forget(), nil }
 
 // Act applies do to the tasks with these ids, in whichever shard each is, and returns
-// how many there were, and the ids that none has.
+// how many there were, and the ids that none has. Several may have one id, for other topics.
 func (s *Tasks) Act(ctx context.Context, ref *actors.Topic, ids []string, do Action) (n int64, missing []string, err error) {
-	if s.cells == nil || len(ids) == 0 {
-		return 0, ids, nil
+	if len(ids) == 0 {
+		return 0, nil, nil
 	}
-	cells := make([]store.CellID, len(ids))
-	for i, id := range ids {
-		cells[i] = sent.RefusedID(id)
+	found := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		found[id] = false
 	}
-	known := make(map[store.CellID]bool)
-	for _, shard := range place.Shards(ref.Config()) {
-		for rest := cells; len(rest) > 0; {
-			found, err := s.cells.Cells(ctx, shard, rest)
-			if err != nil {
-				return n, ids, problem.AsError(err)
-			}
-			rest = rest[len(found):]
-			for _, c := range found {
-				done, err := s.actOn(ctx, ref, shard, c, do)
-				if err != nil {
-					return n, ids, problem.AsError(err)
-				}
-				if done {
-					n, known[c.ID] = n+1, true
-				}
-			}
+	err = s.walk(ctx, ref, func(shard store.Shard, r *message.Refused) error {
+		if _, meant := found[r.Task.ID]; !meant {
+			return nil
 		}
-	}
-	for i, id := range ids {
-		if !known[cells[i]] {
+		done, err := s.actOn(ctx, ref, shard, r, do)
+		if done {
+			n++
+			found[r.Task.ID] = true
+		}
+		return err
+	})
+	for _, id := range ids {
+		if !found[id] {
 			missing = append(missing, id)
 		}
 	}
-	return n, missing, nil
+	return n, missing, problem.AsError(err)
 }
 
 // ActOnMatches applies do to the tasks of a topic that match, and returns how many there were.
 func (s *Tasks) ActOnMatches(ctx context.Context, ref *actors.Topic, matches func(*store.Snapshot) bool, do Action) (n int64, err error) {
+	err = s.walk(ctx, ref, func(shard store.Shard, r *message.Refused) error {
+		if shown := snapshot(r); !matches(&shown) {
+			return nil
+		}
+		done, err := s.actOn(ctx, ref, shard, r, do)
+		if done {
+			n++
+		}
+		return err
+	})
+	return n, problem.AsError(err)
+}
+
+// walk calls each with those of a topic. They may be deleted meanwhile. One that is sent again may be refused again at
+// once, and is none that the walk is about.
+func (s *Tasks) walk(ctx context.Context, ref *actors.Topic, each func(store.Shard, *message.Refused) error) error {
 	if s.cells == nil {
-		return 0, nil
+		return nil
 	}
+	began := store.Millis(ref.Latest().UnixMilli())
 	for _, shard := range place.Shards(ref.Config()) {
 		for after := (store.Wake{}); ; {
-			cells, err := s.cells.Listed(ctx, shard, sent.List, after, store.BatchItems)
+			cells, err := s.cells.Listed(ctx, shard, message.List, after, store.BatchItems)
 			if err != nil {
-				return n, problem.AsError(err)
+				return err
 			}
 			if len(cells) == 0 {
 				break
 			}
-			for _, c := range cells {
-				after = store.Wake{At: c.Listed, ID: c.ID}
-				if page := s.read([]store.Cell{c}); len(page) == 0 || !matches(&page[0]) {
-					continue
+			last := &cells[len(cells)-1]
+			after = store.Wake{At: last.Listed, ID: last.ID}
+			for _, r := range s.read(cells) {
+				if r.At > began {
+					break
 				}
-				done, err := s.actOn(ctx, ref, shard, c, do)
-				if err != nil {
-					return n, problem.AsError(err)
+				if err := each(shard, r); err != nil {
+					return err
 				}
-				if done {
-					n++
-				}
+			}
+			if last.Listed > began {
+				break
 			}
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // actOn applies do to one, unless somebody else was faster.
-func (s *Tasks) actOn(ctx context.Context, ref *actors.Topic, shard store.Shard, c store.Cell, do Action) (bool, error) {
-	if c.Version == 0 {
-		return false, nil
-	}
-	r, err := sent.FromCell(c)
-	if err != nil {
-		return false, err
-	}
+func (s *Tasks) actOn(ctx context.Context, ref *actors.Topic, shard store.Shard, r *message.Refused, do Action) (bool, error) {
 	commit, err := do(r)
 	if err != nil {
 		return false, err
@@ -180,7 +186,7 @@ func (s *Tasks) actOn(ctx context.Context, ref *actors.Topic, shard store.Shard,
 		return false, err
 	}
 	if len(commit.Send) > 0 {
-		ref.ParcelsSent(shard.N)
+		ref.MessagesSent(shard.N)
 	}
 	return results[0].Status == store.OK || repeated && results[0].Cell.Version == 0, nil
 }

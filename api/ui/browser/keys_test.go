@@ -49,9 +49,8 @@ func TestKeysLeadEverywhere(t *testing.T) {
 	b.says("to the button that retries")
 	b.accessible("help")
 	b.keys(kb.Escape)
-	if eval[bool](b, "document.querySelector('dialog') !== null") {
-		t.Error("the help stays")
-	}
+	// A browser closes what Escape cancels in a step of its own, behind the key's event.
+	b.becomes("document.querySelector('dialog') === null")
 
 	b.keys("g")
 	b.press("o")

@@ -118,7 +118,11 @@ func (p *shardsPage) row(s *ddqv1.Shard) g.Node {
 	)
 }
 
+// release is the form that makes a shard's owner give it up, where there is one.
 func release(s *ddqv1.Shard) g.Node {
+	if s.GetOwner() == "" {
+		return nil
+	}
 	n := fmt.Sprint(s.GetShard())
 	return frame.Fold("Release", frame.Post("shard/release", frame.Hidden("topic", s.GetTopic(), "shard", n),
 		frame.Danger("Release it", h.Aria("label", "Release it: "+frame.Cut(s.GetTopic())+" "+n))))

@@ -111,6 +111,14 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(98).deliver(1, "a")
 			p.at(101).settle(ledger.Ack, "a", ledger.OK)
 		}, verdict.Early},
+		{"stored by a try that the server repeated, dead, and requeued", func(p *tape) {
+			p.enqueue(100, ledger.Already)
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(ledger.Nack, "a", ledger.OK)
+			p.at(200).enqueue(200, ledger.OK)
+			p.at(205).deliver(1, "b")
+			p.at(206).settle(ledger.Ack, "b", ledger.OK)
+		}, ""},
 		{"tried while the server repeated the enqueue", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
 			p.at(100).deliver(1, "a")

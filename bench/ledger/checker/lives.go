@@ -26,15 +26,15 @@ func (s *story) began(attempt int) int64 {
 const repeatPause = 10 * millisecond
 
 // claimEnqueue takes the first enqueue that was answered "already" for the one that
-// stored the task, when there is no other that can have: the server repeated the call
+// stored the task, when there is no other that can have before it was answered: the server repeated the call
 // itself, after the store's answer was lost. Of those with an idempotency key it may be any.
 func (s *story) claimEnqueue() {
-	if slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.result == ledger.OK || o.result == ledger.Unknown }) {
-		return
-	}
 	for _, o := range s.enqueues {
 		if o.result != ledger.Already {
 			continue
+		}
+		if slices.ContainsFunc(s.enqueues, func(by *op) bool { return (by.result == ledger.OK || by.result == ledger.Unknown) && by.Mono <= o.to }) {
+			return
 		}
 		if o.result = ledger.OK; s.conflict() != "" {
 			o.result = ledger.Unknown

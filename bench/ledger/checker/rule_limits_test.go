@@ -63,6 +63,16 @@ func TestCheckerFindsWrongLimits(t *testing.T) {
 			p.other("b", "", 100, 2200)
 			p.other("c", "", 150, 1300)
 		}, verdict.Crowded},
+		{"a third while one may be over that was requeued later", func(p *tape) {
+			p.limited(two)
+			p.other("a", "", 1500, 5000)
+			for _, id := range []string{"b", "c"} {
+				p.at(1550).call(ledger.Event{Op: ledger.Enqueue, Task: id, Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+				p.at(1600).put(ledger.Event{Kind: ledger.Delivered, Task: id, Attempt: 1, Token: id, HoldMS: 1000, Sum: "s", Client: "w"})
+				p.at(1700).call(ledger.Event{Op: ledger.Ack, Task: id, Token: id}, ledger.OK, "", func(e *ledger.Event) { e.Task = id })
+			}
+			p.at(3000).call(ledger.Event{Op: ledger.Enqueue, Task: "a", Sum: "s"}, ledger.OK, "", func(e *ledger.Event) { e.Task = "a" })
+		}, ""},
 		{"another when one was on its way as its topic was deleted", func(p *tape) {
 			p.limited(ledger.Event{Shared: 1})
 			p.limited(ledger.Event{Shared: 1, Topic: "u"})

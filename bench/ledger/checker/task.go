@@ -37,7 +37,7 @@ func (t *task) granted(d *delivery) int64 { return t.grantedAhead(d, 0) }
 func (t *task) grantedAhead(d *delivery, ms int64) int64 {
 	earliest := t.clock.Reached(max(t.earliest-ms, d.Due-ms, t.began(d.Attempt)))
 	for _, o := range t.enqueues {
-		if o.result == ledger.OK {
+		if o.result == ledger.OK && o.Mono <= d.Mono { // else it is of a later life, as of a dead letter that is requeued
 			earliest = max(earliest, o.Mono) // the only one that can have stored it
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -89,6 +90,13 @@ func (c *Client) OnlyServer(number uint64) (string, bool) {
 	return runID + ":" + id, true
 }
 
+// RunID returns what the server that Server named calls its process, which it draws anew at each
+// start; empty: it does not say, or it is not there any more.
+func (c *Client) RunID(number uint64) string {
+	id, _ := c.nodes.ids.runID(number)
+	return id
+}
+
 // IsCluster reports whether the servers are a cluster.
 func (c *Client) IsCluster() bool { return c.nodes.cluster != nil }
 
@@ -115,18 +123,23 @@ func (c *Client) Send(ctx context.Context, key string, cmd redis.Cmder) error {
 // it: WAIT goes along on the same connection, and answers for all that the
 // command did.
 func (c *Client) Change(ctx context.Context, key string, cmd redis.Cmder) error {
-	if c.wait.replicas == 0 {
+	return c.change(ctx, key, cmd, c.wait.replicas)
+}
+
+// change waits for so many replicas.
+func (c *Client) change(ctx context.Context, key string, cmd redis.Cmder, replicas int) error {
+	if replicas == 0 {
 		return c.nodes.send(ctx, key, cmd)
 	}
-	reached := redis.NewIntCmd(ctx, "wait", c.wait.replicas, c.wait.timeout.Milliseconds())
+	reached := redis.NewIntCmd(ctx, "wait", replicas, c.wait.timeout.Milliseconds())
 	if err := c.nodes.send(ctx, key, cmd, reached); err != nil {
 		return err
 	}
 	if err := reached.Err(); err != nil {
 		return fmt.Errorf("%w: done, but whether replicas have it is not known: %s", store.ErrUnknown, err.Error())
 	}
-	if n := int(reached.Val()); n < c.wait.replicas {
-		return fmt.Errorf("%w: done, but only %d of %d replicas have it after %v", store.ErrUnknown, n, c.wait.replicas, c.wait.timeout)
+	if n := int(reached.Val()); n < replicas {
+		return fmt.Errorf("%w: done, but only %d of %d replicas have it after %v", store.ErrUnknown, n, replicas, c.wait.timeout)
 	}
 	return nil
 }
@@ -169,6 +182,31 @@ func (c *Client) RunApart(ctx context.Context, sc *Script, key string, argv []an
 		err = c.apart.send(ctx, key, cmd)
 	}
 	return cmd.Val(), c.blame(ctx, err, key)
+}
+
+// RunReplicated is Run of a script that changes something, and waits for one replica at least to have it, if the server has
+// one: also where Config.WaitReplicas asks for none.
+func (c *Client) RunReplicated(ctx context.Context, sc *Script, keys []string, argv []any) (any, error) {
+	replicas := c.wait.replicas
+	if replicas == 0 {
+		info := redis.NewStringCmd(ctx, "info", "replication")
+		if err := c.nodes.send(ctx, keys[0], info); err != nil {
+			return nil, err
+		}
+		if !strings.Contains(info.Val(), "connected_slaves:0") {
+			replicas = 1
+		}
+	}
+	cmd := evalCmd(ctx, "evalsha", sc.SHA, keys, argv)
+	err := c.change(ctx, keys[0], cmd, replicas)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = evalCmd(ctx, "eval", sc.Source, keys, argv)
+		err = c.change(ctx, keys[0], cmd, replicas)
+	}
+	if err != nil {
+		return nil, c.blame(ctx, err, keys...)
+	}
+	return cmd.Val(), nil
 }
 
 // RunAndWait is run with a say in whether replicas are waited for.

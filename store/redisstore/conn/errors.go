@@ -76,7 +76,7 @@ func translateReply(reply redis.Error) error {
 func isContractError(err error) bool {
 	for _, e := range []error{
 		store.ErrFenced, store.ErrSealed, store.ErrUnknown, store.ErrUnavailable, store.ErrFull, store.ErrClosed,
-		store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor, ErrReply,
+		store.ErrOwned, store.ErrSessionLost, store.ErrAnotherServer, store.ErrReceipt, store.ErrBadCursor, ErrReply,
 	} {
 		if errors.Is(err, e) {
 			return true

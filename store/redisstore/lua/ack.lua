@@ -9,7 +9,7 @@
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, inbox, odd}; a task that is not odd is done
---   odd  {position, status}: already, stale, wrong state, not found, no cell
+--   odd  {position, status}: already, stale, wrong state, not found, no cell, left out (see parcels.lua)
 
 -- include owner.lua
 -- include call.lua
@@ -30,9 +30,11 @@ for at = n + 3, #ARGV, 2 do
   if i < 0 then hearers = hearers or cells_of and cells_of({unpack(ARGV, 3, n + 2)}) or {} end
 end
 local odd, mute = {}, {}
+local fit = tells and fitting({unpack(ARGV, 3, n + 2)}) or n
 for i = 1, n do
   local record = records[i]
-  if not record or sub(record, 1, 16) ~= sub(tokens, 16 * i - 15, 16 * i) then odd[#odd + 1] = i
+  if i > fit then odd[#odd + 1] = i
+  elseif not record or sub(record, 1, 16) ~= sub(tokens, 16 * i - 15, 16 * i) then odd[#odd + 1] = i
   elseif hearers and results[-i] and not hearers[i] then
     odd[#odd + 1] = i
     mute[i] = true
@@ -75,7 +77,8 @@ if #odd > 0 then
   for k, i in ipairs(odd) do
     local place, _, note = unpack(found[k])
     local status = WRONG_STATE
-    if mute[i] then status = NO_CELL
+    if i > fit then status = LEFT_OUT
+    elseif mute[i] then status = NO_CELL
     elseif place == PLACE_NONE then status = NOT_FOUND
     elseif place == PLACE_RUNNING then status = STALE
     elseif place == PLACE_DONE and note and sub(note, 15, 30) == sub(tokens, 16 * i - 15, 16 * i) then status = ALREADY

@@ -3,7 +3,7 @@
 --
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  4 numbers, 2 bytes each: commits,
 --       then pieces of each kind, in this order: puts, holds that must be alive, acks, removes,
---       cancels, adds, parcels to send, numbers to take, numbers to drop
+--       cancels, adds without a key, parcels to send, numbers to take, numbers to drop, adds with a key, receives, finishes
 --       5 for each piece its commit in 2 bytes  6 attributes of the adds (see put_attrs.lua)
 --       7 number of adds with traits, and for each its position and traits
 --       then the pieces:
@@ -11,23 +11,34 @@
 --                 the version that it has when it is made, or empty: it is deleted
 --         hold    id, token
 --         ack     id, token, retention ms, result, what it says or empty, id of the attempt's trace or empty
---         remove  id, 1 when it must be pending and have no attempt
+--         remove  id, 1 when it must be pending and have no attempt, 2 when it must be dead
 --         cancel  id
 --         add     id, due ms, record, cell that it tells or empty
---         send    1 for the in-box or 2 for the out-box, and the parcel as parcel.go has it
+--         send    1 for the in-box or 2 for the out-box, and the parcel as parcel.go has it; or 3, the position of
+--                 the queue in 2 bytes, and the parcel
 --         take, drop  number
+--         add with a key  position among the adds of the commit, and what add_keyed.lua takes of a task
+--         receive  id of the receipt, head, numbers and refused ones, 8 bytes each
+--         finish  position of the queue, numbers joined by spaces
+--       then the names of queues, whose streams are the last keys; how many they are; an estimate of the clock in us;
 --       and at the end what only the server has in its INFO that may make them, or empty
 --       No cell and no task is in two commits, nor twice among the pieces of a kind of one.
 --
--- returns {us, seq, inbox, pended, odd}, -1 fenced, -2 the shard is another topic's, or -3 this is
---   another server; a commit that is not odd was made
+-- returns {us, seq, inbox, pended, odd, keyed}, -1 fenced, -2 the shard is another topic's, -3 this is
+--   another server, or -4 a receipt cannot be read; a commit that is not odd was made
 --   odd  {position, status, id, cell}: stale (of a cell, and as it is stored, or false),
---        hold lost, no cell, wrong state, conflict (of a task), closed
+--        hold lost, no cell, wrong state, conflict (of a task), closed, window full; received (packed numbers
+--        that were made, and that were refused)
+--   keyed  {position, position among the adds, answer of add_keyed.lua}
 
 if ARGV[1] ~= '' and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include admit.lua
 local only = table.remove(ARGV)
 if only ~= '' and not string.find(redis.call('INFO', 'server'), only, 1, true) then return -3 end
+local estimate, named = tonumber(table.remove(ARGV)), tonumber(table.remove(ARGV))
+local names_of = {} -- queues
+for i = named, 1, -1 do names_of[i] = table.remove(ARGV) end
+local function stream(i) return KEYS[#KEYS - named + i] end
 local kept = owner[8]
 -- include log.lua
 owner[8] = owner[8] or '0'
@@ -39,7 +50,7 @@ owner[8] = owner[8] or '0'
 -- include order_key.lua
 -- include put_traits.lua
 local byte, sub, take, pack = string.byte, string.sub, struct.unpack, struct.pack
-local commits, puts, under, acks, removes, cancels, adds, sends, takes, drops = take('>I2I2I2I2I2I2I2I2I2I2', ARGV[4])
+local commits, puts, under, acks, removes, cancels, adds, sends, takes, drops, keyed, receives, finishes = take('>I2I2I2I2I2I2I2I2I2I2I2I2I2', ARGV[4])
 local count, of, attributes, k = ARGV[3], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local bad, odd = {}, {} -- by commit: something is in its way
 local function refuse(c, status, id, cell)
@@ -58,6 +69,9 @@ local add_at = cancel_at + cancels
 local send_at = add_at + 4 * adds
 local take_at = send_at + sends
 local drop_at = take_at + takes
+local keyed_at = drop_at + drops
+local receive_at = keyed_at + 10 * keyed
+local finish_at = receive_at + 4 * receives
 local function commit_of(piece)
   local high, low = byte(of, 2 * piece - 1, 2 * piece)
   return 256 * high + low
@@ -75,7 +89,28 @@ local function is_part(id)
   return kind >= 65 and kind <= 90
 end
 
--- What is in the way.
+-- What is in the way: first of all what is settled.
+local receipts, received, keyed_piece = {}, {}, puts + under + acks + removes + cancels + adds + sends + takes + drops
+local receipt, settled, taken
+if receives > 0 then
+  local receipt_of, settled_by, taken_by = (function()
+    -- include receive.lua
+    return receipt, settled, taken
+  end)()
+  receipt, settled, taken = receipt_of, settled_by, taken_by
+  for i, old in ipairs(redis.call('HMGET', CELLS, unpack(column(receive_at, 4, receives)))) do
+    local from, c, made, refused = receive_at + 4 * i - 4, commit_of(keyed_piece + keyed + i), {}, {}
+    receipts[i], received[c] = receipt(old), i
+    if not receipts[i] then return -4 end
+    settled(receipts[i], ARGV[from + 2], made, refused)
+    settled(receipts[i], ARGV[from + 3], made, refused)
+    if #made + #refused > 0 then
+      refuse(c, RECEIVED, table.concat(made), table.concat(refused))
+    elseif not taken(receipts[i], ARGV[from + 1], ARGV[from + 2] .. ARGV[from + 3], '') then
+      refuse(c, WINDOW_FULL)
+    end
+  end
+end
 local cells, olds, parts = column(put_at, 3, puts), {}, false
 if puts > 0 then
   olds = redis.call('HMGET', CELLS, unpack(cells))
@@ -120,7 +155,10 @@ local spots = removes > 0 and places(removed) or {}
 for i = 1, removes do
   local place, _, note = unpack(spots[i])
   local tried = note and #note >= 30 and take('>I4', note, 3) > 0
-  if ARGV[remove_at + 2 * i - 1] == '1' and (place ~= PLACE_PENDING or tried) then refuse(commit_of(piece + i), WRONG_STATE, removed[i]) end
+  local must = ARGV[remove_at + 2 * i - 1]
+  if (must == '1' and (place ~= PLACE_PENDING or tried)) or (must == '2' and place ~= PLACE_DEAD) then
+    refuse(commit_of(piece + i), WRONG_STATE, removed[i])
+  end
 end
 
 piece = piece + removes + cancels
@@ -139,16 +177,25 @@ for i = 1, adds do
 end
 
 if owner[4] then -- see life.TakesSealed
-  local changes, makes, brings = {}, {}, {}
+  local changes, makes, stays, gets, brings = {}, {}, {}, {}, {}
   for i = 1, puts do
-    local c, kind = commit_of(i), byte(cells[i])
-    if olds[i] then changes[c] = true
-    elseif ARGV[put_at + 3 * i - 1] ~= '' and (kind == CELL_SCHEDULE or kind == CELL_WORKFLOW and not cells[i]:find('/', 1, true)) then makes[c] = true
+    local c, kind, body = commit_of(i), byte(cells[i]), ARGV[put_at + 3 * i - 1] ~= ''
+    if kind == CELL_TALLY then gets[c] = gets[c] or body
+    elseif olds[i] then changes[c] = true
+    elseif body then
+      makes[c] = true
+      stays[c] = stays[c] or kind == CELL_SCHEDULE or kind == CELL_WORKFLOW and not cells[i]:find('/', 1, true)
     end
   end
   for i = 1, adds do brings[commit_of(piece + i)] = true end
+  for i = 1, keyed do brings[commit_of(keyed_piece + i)] = true end
+  for i = 1, receives do
+    local c = commit_of(keyed_piece + keyed + i)
+    gets[c] = true
+    brings[c] = brings[c] or ARGV[receive_at + 4 * i - 1] ~= '' -- what is refused
+  end
   for c = 1, commits do
-    if makes[c] or (brings[c] and not changes[c]) then refuse(c, CLOSED) end
+    if stays[c] or (gets[c] and (makes[c] or brings[c])) or (brings[c] and not changes[c]) then refuse(c, CLOSED) end
   end
 end
 if #odd == commits and count ~= '2' then return {us, seq, inbox, 0, odd} end
@@ -164,8 +211,19 @@ if #holds + removes + cancels > 0 or over then
 end
 if adds > 0 then redis.call('HLEN', TRAITS) redis.call('ZCARD', LANES) redis.call('ZCARD', ORDER) end
 if sends > 0 or drops > 0 then redis.call('XLEN', OUT) end
+if named > 0 then
+  redis.call('ZCARD', QUEUES)
+  for i = 1, named do redis.call('XLEN', stream(i)) end
+end
+if receives > 0 then redis.call('HLEN', CELLS) end
+if keyed > 0 then
+  redis.call('HLEN', MARKS)
+  redis.call('ZCARD', LOOKS)
+  redis.call('ZCARD', ORDER)
+  places({''})
+end
 local spoken
-if adds > 0 then
+if adds + keyed > 0 then
   spoken = spoke((word(attributes)))
   if attributes ~= '' then
     redis.call('HLEN', ATTRS)
@@ -207,13 +265,17 @@ end
 if removes > 0 then
   -- include traits.lua
   -- include delete_pending.lua
-  local deleted, where = {}, {}
+  -- include delete_dead.lua
+  local deleted, where, dead, dead_where = {}, {}, {}, {}
   for i = 1, removes do
-    if spots[i][1] == PLACE_PENDING and not bad[commit_of(puts + under + acks + i)] then
-      deleted[#deleted + 1], where[#where + 1] = removed[i], spots[i]
+    local is_dead = ARGV[remove_at + 2 * i - 1] == '2'
+    if not bad[commit_of(puts + under + acks + i)] then
+      if is_dead then dead[#dead + 1], dead_where[#dead_where + 1] = removed[i], spots[i]
+      elseif spots[i][1] == PLACE_PENDING then deleted[#deleted + 1], where[#where + 1] = removed[i], spots[i] end
     end
   end
   went(deleted, delete_pending(deleted, where))
+  went(dead, delete_dead(dead, dead_where))
 end
 
 if cancels > 0 then
@@ -268,7 +330,76 @@ if adds > 0 then
   end
 end
 
+local keyed_answers, not_made, left = {}, {}, {} -- and by commit which of its adds are refused, and not settled
+if keyed > 0 then
+  local add, mark_under, forget_keys, pends = (function() -- of its own, as a function has 200 locals at most
+    -- include order_head.lua
+    -- include keys.lua
+    -- include edits.lua
+    -- include keyed.lua
+    return add_keyed, mark_of, forget, function() return keyed_pends end
+  end)()
+  local touched = {} -- see store.Keying
+  local function touch(c, id)
+    touched[c] = touched[c] or {}
+    touched[c][id] = true
+  end
+  for i = 1, acks do touch(commit_of(puts + under + i), holds[under + i]) end
+  for i = 1, removes do touch(commit_of(puts + under + acks + i), removed[i]) end
+  for i = 1, cancels do touch(commit_of(puts + under + acks + removes + i), ARGV[cancel_at + i - 1]) end
+  for i = 1, adds do touch(commit_of(piece + i), ids[i]) end
+  for i = 1, keyed do
+    local c = commit_of(keyed_piece + i)
+    if not bad[c] then
+      local from = keyed_at + 10 * i - 10
+      local position, id, key, answer = ARGV[from] + 0, ARGV[from + 1], ARGV[from + 7], nil
+      local mark, t = mark_under(key), touched[c] or {}
+      if t[id] or t['\0' .. key] or (mark and t[mark.id]) then
+        answer = {LEFT_OUT}
+      else
+        touch(c, id)
+        touch(c, '\0' .. key)
+        if mark then touch(c, mark.id) end
+        answer = add(unpack(ARGV, from + 1, from + 9))
+      end
+      not_made[c], left[c] = not_made[c] or {}, left[c] or {}
+      not_made[c][position] = answer[1] == TAKEN or answer[1] == CONFLICT
+      left[c][position] = answer[1] == LEFT_OUT or answer[1] == CLOSED
+      keyed_answers[#keyed_answers + 1] = {c, position, answer}
+    end
+  end
+  pended = pended or pends()
+  forget_keys(2 * keyed)
+end
+
 if not kept then redis.call('HSET', OWNER, 'in', 0, 'schema', 2) end
+-- Receipts. Nodes of before know neither them nor queues.
+if receives > 0 then
+  local hset = {}
+  for i = 1, receives do
+    local c, from = commit_of(keyed_piece + keyed + i), receive_at + 4 * i - 4
+    if not bad[c] then
+      local numbers, refused = ARGV[from + 2], ARGV[from + 3]
+      if left[c] then
+        local settles, refuses = {}, {refused}
+        for k = 1, #numbers / 8 do
+          local n = sub(numbers, 8 * k - 7, 8 * k)
+          if not left[c][k] then settles[#settles + 1] = n end
+          if not_made[c][k] then refuses[#refuses + 1] = n end
+        end
+        numbers, refused = table.concat(settles) .. refused, table.concat(refuses)
+      else
+        numbers = numbers .. refused
+      end
+      hset[#hset + 1], hset[#hset + 2] = ARGV[from], taken(receipts[i], ARGV[from + 1], numbers, refused)
+    end
+  end
+  if #hset > 0 then
+    redis.call('HSET', CELLS, unpack(hset))
+    redis.call('HSET', OWNER, 'schema', 3)
+  end
+end
+
 -- Cells.
 if puts > 0 then
   local hset, hdel = {[false] = {}, [true] = {}}, {[false] = {}, [true] = {}}
@@ -311,15 +442,26 @@ if puts > 0 then
   if #listed > 0 then redis.call('ZADD', LISTS, unpack(listed)) end
 end
 
--- Boxes. What other shards count by, see courier, must not be given twice: a server that was set back
+-- Boxes. What other shards count by, see relay, must not be given twice: a server that was set back
 -- has an earlier number, and a later time.
 piece = piece + adds
 local out -- the number that the out-box got last, when it got one
+local sent, queued, last_sent -- the number that a queue got last, and how many messages come and go
+if named > 0 then
+  local numbers = redis.call('HMGET', OWNER, 'sent', 'queued')
+  sent, queued = tonumber(numbers[1] or 0), 0
+  last_sent = sent
+end
 for i = 1, sends do
   if not bad[commit_of(piece + i)] then
     local parcel = ARGV[send_at + i - 1]
     if byte(parcel) == 49 then
       add_parcel(sub(parcel, 2))
+    elseif byte(parcel) == 51 then
+      local queue = take('>I2', parcel, 2)
+      sent, queued = math.max(sent + 1, us, estimate), queued + 1
+      redis.call('XADD', stream(queue), string.format('%.0f-0', sent), 'p', pack('>i8I4', now, 1) .. sub(parcel, 4))
+      redis.call('ZADD', QUEUES, 0, names_of[queue])
     else
       out = math.max((out or tonumber(redis.call('HGET', OWNER, 'out') or 0)) + 1, us)
       redis.call('XADD', OUT, string.format('%.0f-0', out), 'p', pack('>i8I4', now, 1) .. sub(parcel, 2))
@@ -342,6 +484,21 @@ piece = piece + takes
 for i = 1, drops do
   if not bad[commit_of(piece + i)] then redis.call('XDEL', OUT, ARGV[drop_at + i - 1] .. '-0') end
 end
+for i = 1, finishes do
+  if not bad[commit_of(keyed_piece + keyed + receives + i)] then
+    local queue, gone_ids = ARGV[finish_at + 2 * i - 2] + 0, {}
+    for id in string.gmatch(ARGV[finish_at + 2 * i - 1], '%S+') do gone_ids[#gone_ids + 1] = id .. '-0' end
+    if #gone_ids > 0 then queued = queued - redis.call('XDEL', stream(queue), unpack(gone_ids)) end
+    if redis.call('XLEN', stream(queue)) == 0 then
+      redis.call('DEL', stream(queue))
+      redis.call('ZREM', QUEUES, names_of[queue])
+    end
+  end
+end
+if named > 0 and (queued ~= 0 or sent ~= last_sent) then
+  redis.call('HINCRBY', OWNER, 'queued', queued)
+  redis.call('HSET', OWNER, 'sent', string.format('%.0f', sent), 'schema', 3)
+end
 -- include count.lua
 if watched then told(gone, gone_attrs) end
-return {us, seq, inbox, pended and 1 or 0, odd}
+return {us, seq, inbox, pended and 1 or 0, odd, keyed_answers}

@@ -23,13 +23,10 @@ local function write(id, entry, name, encrypted, value)
   if entry and string.byte(entry) == 0 then
     bytes, cell, names = struct.unpack('>I4', entry, 2), string.sub(entry, 6), redis.call('HGET', TELLS, own) or ''
   end
-  local n, known = 0, false
-  each_name(names, function(other)
-    n, known = n + 1, known or other == name
-  end)
   bytes = bytes + #name + #value - (encrypted and ENCRYPTED_BYTES or 0)
-  if known then return ALREADY end
-  if n >= JOURNAL_NAMES or bytes > JOURNAL_BYTES then return JOURNAL_FULL end
+  if names ~= '' and redis.call('HEXISTS', TELLS, own .. name) == 1 then return ALREADY end
+  -- A name takes two bytes at least: most journals are not full whatever they have.
+  if bytes > JOURNAL_BYTES or #names >= 2 * JOURNAL_NAMES and count_names(names) >= JOURNAL_NAMES then return JOURNAL_FULL end
   local at = #hset
   hset[at + 1], hset[at + 2] = id, struct.pack('>BI4', 0, bytes) .. cell
   hset[at + 3], hset[at + 4] = own, names .. string.char(#name) .. name

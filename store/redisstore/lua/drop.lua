@@ -14,7 +14,11 @@ if life ~= '' then
   if has and has ~= life and string.sub(has, -1) ~= '-' then return 0 end
   redis.call('HSET', OWNER, 'life', life .. '-')
 end
+for _, name in ipairs(redis.call('ZRANGE', QUEUES, 0, -1)) do
+  local life = string.gsub(string.sub(name, 2, 9), '.', function(c) return string.format('%02x', string.byte(c)) end)
+  redis.call('UNLINK', QUEUES .. ':' .. string.byte(name) .. ':' .. life .. ':' .. string.sub(name, 10)) -- see queueKey
+end
 redis.call('UNLINK', unpack(KEYS, 2))
-redis.call('HDEL', OWNER, 'sealed', 'watched')
+redis.call('HDEL', OWNER, 'sealed', 'watched', 'queued')
 if had[2] then redis.call('HSET', OWNER, 'taken', had[2]) end -- numbers of parcels go on
 return 1

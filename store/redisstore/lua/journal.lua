@@ -3,6 +3,11 @@
   -- the names, behind the length of each, and what a name returned under that with the name,
   -- behind when it was kept, in 8.
   local function journal_of(id) return '\255' .. string.char(#id) .. id end
+  local function count_names(names)
+    local n, at, byte, size = 0, 1, string.byte, #names
+    while at <= size do n, at = n + 1, at + 1 + byte(names, at) end
+    return n
+  end
   local function each_name(names, f)
     local at = 1
     while names and at <= #names do

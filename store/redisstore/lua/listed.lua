@@ -2,17 +2,20 @@
 -- listed: cells of a list behind a position.
 --
 -- KEYS  lists, cells, parts
--- ARGV  1 the name of the list behind its length in a byte  2 position: listed in 8 bytes
---       (see cell.go) and id, empty for the start  3 most cells
+-- ARGV  1 the name of the list behind its length in a byte  2 "[" for the start, or "(" and a
+--       position: listed in 8 bytes (see cell.go) and id  3 most cells
 --
--- returns {ids, cells}: as many cells as fill the answer, see bodies.lua
+-- returns {positions, cells}: as many cells as fill the answer, see bodies.lua; false for one that is not there
 
 -- include bodies.lua
 local list = ARGV[1]
-local from = ARGV[2] == '' and '[' .. list or '(' .. list .. ARGV[2]
+local from = string.sub(ARGV[2], 1, 1) .. list .. string.sub(ARGV[2], 2)
 local members = redis.call('ZRANGE', LISTS, from, '(' .. list .. string.rep('\255', 9), 'BYLEX', 'LIMIT', 0, ARGV[3])
-local ids, found, room = {}, {}, MAX_BODIES
-for i, member in ipairs(members) do ids[i] = string.sub(member, #list + 9) end
+local positions, ids, found, room = {}, {}, {}, MAX_BODIES
+for i, member in ipairs(members) do
+  positions[i] = string.sub(member, #list + 1)
+  ids[i] = string.sub(positions[i], 9)
+end
 local function key_of(id)
   local kind = string.byte(id)
   return kind >= 65 and kind <= 90 and PARTS or CELLS
@@ -27,4 +30,4 @@ while first <= #ids and room > 0 do
   end
   first = last + 1
 end
-return {ids, found}
+return {positions, found}

@@ -11,10 +11,13 @@
 --   leave_done(ids, records, notes, results) notes what tasks that are done leave: these are
 --     their running records and notes, and results by position as in finish.lua
 --   post() writes what was noted; it is last, once everything else is written
+--   fitting(ids) is how many of the first of some tasks one script deletes: one at least, and no more when the names
+--     of their journals have MOST_NAMES bytes together, as a journal is forgotten name by name
 --   forget_tells(ids) is for tasks whose records are deleted; it returns how much there was
 -- TELLS has the journals of tasks, too, see journal.lua: they are forgotten with what a task
 -- tells, and when it is done.
 local tells, past, cells_of, cell_of, leave, leave_done, add_parcel, post, forget_tells
+local function fitting(ids) return #ids end
 if owner[8] then
   tells = redis.call('HLEN', TELLS) > 0
   redis.call('XLEN', IN)
@@ -35,6 +38,18 @@ if owner[8] then
     local cells = redis.call('HMGET', TELLS, unpack(ids))
     for k, id in ipairs(ids) do cells[k] = cell_of(id, cells[k]) end
     return cells
+  end
+  fitting = function(ids)
+    if not tells then return #ids end
+    cells_of(ids)
+    local room = MOST_NAMES
+    for i, id in ipairs(ids) do
+      if journals[id] then
+        room = room - redis.call('HSTRLEN', TELLS, journal_of(id))
+        if room < 0 and i > 1 then return i - 1 end
+      end
+    end
+    return #ids
   end
   -- forget_journals deletes the journals of tasks that were looked up.
   local function forget_journals(ids)

@@ -6,7 +6,7 @@
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, inbox, odd}; a task that is not odd is gone
---   odd  {position, status}: not dead
+--   odd  {position, status}: not found, left out (see parcels.lua)
 
 -- include owner.lua
 -- include call.lua
@@ -14,25 +14,19 @@
 -- include places.lua
 -- include attrs.lua
 -- include parcels.lua
+-- include delete_dead.lua
 redis.call('HLEN', DATA)
-local gone, odd = {}, {}
+local gone, where, odd = {}, {}, {}
+local fit = fitting(ARGV)
 for i, p in ipairs(places(ARGV)) do
-  if p[1] == PLACE_DEAD then
-    gone[#gone + 1] = ARGV[i]
-    if watched then tell(CHANGE_DELETED, ARGV[i], attempts_of(p[3])) end
+  if i > fit then
+    odd[#odd + 1] = {i, LEFT_OUT}
+  elseif p[1] == PLACE_DEAD then
+    gone[#gone + 1], where[#where + 1] = ARGV[i], p
   else
     odd[#odd + 1] = {i, NOT_FOUND}
   end
 end
-local attrs = attrs_of(gone)
-if #gone > 0 then
-  redis.call('HDEL', DATA, unpack(gone))
-  redis.call('HDEL', NOTES, unpack(gone))
-  redis.call('HDEL', HISTORY, unpack(gone))
-  redis.call('HDEL', TRAITS, unpack(gone))
-  if tells then forget_tells(gone) end
-  forget_attrs(gone, attrs)
-  redis.call('ZREM', DLQ, unpack(gone))
-end
+local attrs = delete_dead(gone, where)
 if watched then told(gone, attrs) end
 return {us, seq, inbox, odd}

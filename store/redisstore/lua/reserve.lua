@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- reserve: take tokens of rates. store/limit computes the same; change both.
 --
--- KEYS  1..n the rates, all of one part
+-- KEYS  two per rate, all of one part: its state, those in line for it (see take.lua)
 -- ARGV  per key, in order: kind (0 bucket, 1 window), count, period us, most at once,
 --       wanted, ahead us, 1 all or none
 --
@@ -26,15 +26,17 @@ end
 
 local function bucket(key, count, period, most, wanted, limit, whole)
   local state = redis.call('GET', key)
-  local slack = floor((most - 1) * period / count)
-  local next = 0
+  local slack = ceil((most - 1) * period / count)
+  local next, rescaled = 0, false
   if state and #state == 25 and string.byte(state) == 0 then
     local at, p, c = unpack8('>i8i8i8', state, 2)
-    if at > us and (p ~= period or c ~= count) then at = us + floor((at - us) * c / p * period / count) end
+    rescaled = at > us and (p ~= period or c ~= count)
+    if rescaled then at = us + floor((at - us) * c / p * period / count) end
     if at > farthest(limit) + ceil(most * period / count) then at = us end
     next = at
   end
   next = math.max(next, us - slack)
+  if rescaled then put(key, '\0' .. pack('>i8i8i8', next, period, count), next + slack) end
   local granted = 0
   local last = next + ceil(math.max(0, wanted - 1) * period / count)
   if whole then
@@ -85,19 +87,77 @@ local function window(key, count, period, wanted, limit, whole)
   local parts = {'\1' .. pack('>i8', at)}
   for i = over + 1, #ends do parts[#parts + 1] = pack('>i8I4', ends[i], counts[i]) end
   put(key, table.concat(parts), ends[#ends] + period)
-  return granted, at
+  return granted, at, ends[#ends]
+end
+
+-- in_line returns the state of a rate if its tokens come behind those of nodes in line, how many are in line, and
+-- the tokens that are set aside for them.
+local function in_line(key, line, kind)
+  local all, places, aside = redis.call('HGETALL', line), 0, {}
+  if #all == 0 then return nil end
+  local state = redis.call('GET', key)
+  if state and string.byte(state) ~= kind then return nil end
+  for i = 1, #all, 2 do
+    if all[i] == '\255' then
+      for pos = 1, #all[i + 1], 16 do
+        local at, slot = unpack8('>i8i8', all[i + 1], pos)
+        aside[#aside + 1] = {at, slot}
+      end
+    else
+      local _, seen = unpack8('>i8i8', all[i + 1])
+      if us - seen < WAIT_LIFE then places = places + 1 end
+    end
+  end
+  return state or '', places, aside
+end
+
+-- lapse forgets tokens that were not taken in their time. Those of a window go back.
+local function lapse(key, state, kind, aside)
+  local ends = {}
+  while #aside > 0 and (kind == SLIDING_WINDOW and aside[1][2] or aside[1][1] + TOKEN_LIFE) <= us do
+    local slot = table.remove(aside, 1)[2]
+    ends[slot] = (ends[slot] or 0) + 1
+  end
+  if kind ~= SLIDING_WINDOW or not next(ends) or #state < 9 then return end
+  local parts = {string.sub(state, 1, 9)}
+  for pos = 10, #state, 12 do
+    local slot, n = unpack8('>i8I4', state, pos)
+    n = n - (ends[slot] or 0)
+    if n > 0 then parts[#parts + 1] = pack('>i8I4', slot, n) end
+  end
+  redis.call('SET', key, table.concat(parts), 'KEEPTTL')
 end
 
 local out = {us}
-for i, key in ipairs(KEYS) do
-  local a = {}
+for i = 1, #KEYS / 2 do
+  local key, line, a = KEYS[i * 2 - 1], KEYS[i * 2], {}
   for k = 1, 7 do a[k] = tonumber(ARGV[7 * i - 7 + k]) end
   local kind, count, period, most, wanted, limit, whole = a[1], a[2], a[3], a[4], a[5], us + a[6], a[7] == 1
-  local granted, first
-  if kind == SLIDING_WINDOW then
-    granted, first = window(key, count, period, wanted, limit, whole)
-  else
-    granted, first = bucket(key, count, period, most, wanted, limit, whole)
+  local function reserve(n, all)
+    if kind == SLIDING_WINDOW then return window(key, count, period, n, limit, all) end
+    return bucket(key, count, period, most, n, limit, all)
+  end
+  local before, places, aside
+  if whole and wanted > 0 then before, places, aside = in_line(key, line, kind) end
+  if before then
+    lapse(key, before, kind, aside)
+    if places > #aside then
+      local n, at, slot = reserve(places - #aside, false)
+      for k = 0, n - 1 do
+        aside[#aside + 1] = {math.max(us, kind == SLIDING_WINDOW and at or at + ceil(k * period / count)), slot or 0}
+      end
+    end
+  end
+  local granted, first = reserve(wanted, whole)
+  if before and granted == 0 then
+    if before == '' then redis.call('DEL', key) else redis.call('SET', key, before, 'KEEPTTL') end
+  elseif before and #aside > 0 then
+    local parts = {}
+    for k, t in ipairs(aside) do parts[k] = pack('>i8i8', t[1], t[2]) end
+    redis.call('HSET', line, '\255', table.concat(parts))
+    redis.call('PEXPIRE', line, string.format('%d', math.max(10000, ceil((aside[#aside][1] - us) / 1000) + 10000)))
+  elseif before then
+    redis.call('HDEL', line, '\255')
   end
   out[#out + 1], out[#out + 2] = granted, first
 end

@@ -288,10 +288,10 @@ func (s *Server) AwaitFollows(tb TB) {
 	await(tb, s, "INFO replication", "master_link_status:up")
 }
 
-// eventually does something until it works, for as long as half a minute.
+// eventually does something until it works, for as long as a minute.
 func eventually(tb TB, what string, do func() error) {
 	tb.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		err := do()
 		if err == nil {
 			return

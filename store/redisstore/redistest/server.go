@@ -179,7 +179,7 @@ func (s *Server) launch() {
 	if err := s.run(); err != nil {
 		s.tb.Fatalf("start redis-server: %v", err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		err := s.ping()
 		if err == nil {
 			return

@@ -7,12 +7,12 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ._encode import segment
 from ._transport import pause_of, repeatable
 from .client import Client
-from .errors import DdqError, InvalidError, item_error
+from .errors import DdqError, HoldLostError, InvalidError, NotFoundError, TimeoutError, item_error
 
 _GATHER = 0.002  # seconds
 _MOST_AT_ONCE = 100
@@ -38,6 +38,11 @@ def _key_of(part: Mapping[str, Any]) -> Any:
     return part.get("task_id"), part.get("hold_token"), part.get("name", "")  # only checkpoints have a name
 
 
+def _gone(error: DdqError) -> bool:
+    """Say that there is no such hold. Where there is no such topic any more, an outcome may have been accepted before that or not."""
+    return isinstance(error, HoldLostError) or isinstance(error, NotFoundError) and error.reason != "NO_TOPIC"
+
+
 class Settler:
     """Sends settlements of a topic, those of about the same moment in one request. It owns one thread, which close ends."""
 
@@ -48,9 +53,12 @@ class Settler:
         self._thread = threading.Thread(target=self._run, name="ddq settle", daemon=True)
         self._thread.start()
 
-    def settle(self, kind: str, body: Mapping[str, Any], until: float, ended: threading.Event = _NEVER) -> Dict[str, Any]:
-        """Return what the server says of it, or raise its refusal. It is repeated until then, or until `until` of time.monotonic, or `ended`."""
-        attempt = 0
+    def settle(self, kind: str, body: Mapping[str, Any], until: Callable[[], float], ended: threading.Event = _NEVER,
+               hold_ends: Optional[Callable[[], float]] = None) -> Dict[str, Any]:
+        """Return what the server says of it, or raise its refusal. It is repeated until then, or until `until` of time.monotonic, or `ended`.
+
+        hold_ends: of an outcome. A repeat that finds no hold before then was done by a try of which nobody knows what became."""
+        attempt, doubted = 0, False
         while True:
             waiting = _Waiting(kind, body, Future())
             self._queue.put(waiting)
@@ -60,10 +68,14 @@ class Settler:
                     raise item_error(result["error"])
                 return result
             except DdqError as error:
+                if doubted and hold_ends is not None and _gone(error) and time.monotonic() < hold_ends():
+                    return {}
                 pause = pause_of(error, attempt)
-                if not repeatable(error, True) or error.reason == "JOURNAL_FULL":  # a journal stays full
+                unanswered = isinstance(error, TimeoutError) and not error.status
+                if not (repeatable(error, True) or unanswered) or error.reason == "JOURNAL_FULL":  # a journal stays full
                     raise
-                if time.monotonic() + pause >= until or ended.wait(pause):
+                doubted = doubted or error.code != "RESOURCE_EXHAUSTED"  # which changed nothing
+                if time.monotonic() + pause >= until() or ended.wait(pause):
                     raise
             attempt += 1
 
@@ -98,7 +110,7 @@ class Settler:
         for waiting in batch:
             body.setdefault(waiting.kind, []).append(waiting.body)
         try:
-            answer = self._client.call("POST", self._path, body=body, timeout=10)
+            answer = self._client.call("POST", self._path, body=body, timeout=10, once=True)
         except Exception as error:  # told to those who wait
             self._failed(batch, error)
             return

@@ -19,6 +19,7 @@ Query = Mapping[str, Union[None, str, int, bool, Sequence[str]]]
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
+_SHORTEST_ATTEMPT = 5.0  # unless the time for all is over
 _MOST_IDLE = 64  # connections that are kept for later
 _OLDEST_IDLE = 60.0  # seconds; servers close theirs after two minutes
 
@@ -80,22 +81,24 @@ class Transport:
             connection.close()
 
     def call(self, method: str, path: str, *, query: Optional[Query] = None, body: Any = None, safe: bool = False, wait: float = 0,
-             timeout: Optional[float] = None, interrupt: Optional[Interrupt] = None) -> Any:
-        """Return the JSON of the answer, or raise a DdqError."""
-        end = time.monotonic() + (self.timeout if timeout is None else timeout) + wait
+             timeout: Optional[float] = None, interrupt: Optional[Interrupt] = None, once: bool = False) -> Any:
+        """Return the JSON of the answer, or raise a DdqError. once: it is not repeated here, as the caller does so and has to know it."""
+        budget = self.timeout if timeout is None else timeout
+        end = time.monotonic() + budget + wait
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         target = self._prefix + path + _query_of(query)
         attempt = 0
         last: Optional[DdqError] = None
         while True:
             try:
-                return self._once(method, target, data, max(end - time.monotonic(), 0.001), interrupt)
+                return self._once(method, target, data, max(_share(budget, wait, attempt, safe, end - time.monotonic()), 0.001), interrupt)
             except DdqError as error:
-                if isinstance(error, TimeoutError) and last is not None:
+                unanswered = isinstance(error, TimeoutError) and not error.status
+                if unanswered and last is not None and time.monotonic() >= end:
                     raise last  # why the call had to be repeated says more than that the time for it is over
                 last = error
                 pause = pause_of(error, attempt)
-                if not repeatable(error, safe) or time.monotonic() + pause >= end:
+                if once or not (repeatable(error, safe) or unanswered and safe) or time.monotonic() + pause >= end:
                     raise
             attempt += 1
             time.sleep(pause)
@@ -185,6 +188,13 @@ def _value_of(answer: http.client.HTTPResponse, text: bytes) -> Any:
         else:
             raise error_of(problem)
     raise answer_error(answer.status, text.decode("utf-8", "replace"))
+
+
+def _share(budget: float, wait: float, attempt: int, safe: bool, left: float) -> float:
+    """Return how long an attempt may take. The first ones of a call that may be repeated leave time for others: a connection may be dead."""
+    if not safe:
+        return left
+    return min(wait + max(_SHORTEST_ATTEMPT, budget * (attempt + 1) / 6), left)
 
 
 def repeatable(error: DdqError, safe: bool) -> bool:

@@ -2070,6 +2070,9 @@ class RetrieveRequest(TypedDict, total=False):
 class RetrieveResponse(TypedDict, total=False):
     # Empty when none became due in time.
     deliveries: List[Delivery]
+    # Of SubscribeResponse.
+    # A number of 64 bits, as text.
+    server_time_ms: str
 
 
 RetryWorkflowRequest = TypedDict("RetryWorkflowRequest", {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import queue
+import random
 import threading
 import time
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from .errors import DdqError, HoldLostError, NotFoundError, refused
 _POLL = 30.0  # seconds
 _MOST_TASKS = 1_000
 _BEAT = 0.1
+_TOPIC_PAUSE = 2.0  # at most, between two looks for a topic that does not exist
 _WIND_DOWN = 1.0  # for interrupted handlers to return
 _SETTLE = 30.0  # an outcome is repeated so long after the hold may have ended
 
@@ -55,7 +57,8 @@ class Stopped(Exception):
 class HeldTask(Task):
     """A task that this worker holds."""
 
-    def __init__(self, delivery: Dict[str, Any], keep: Optional[Callable[["HeldTask", str, bytes], None]] = None) -> None:
+    def __init__(self, delivery: Dict[str, Any], keep: Optional[Callable[["HeldTask", str, bytes], None]] = None,
+                 now: Callable[[], float] = time.time) -> None:
         task = task_of(delivery.get("task", {}))
         super().__init__(task.id, task.topic, task.payload, task.attributes, task.raw)
         set_ = object.__setattr__  # tasks are frozen
@@ -66,6 +69,7 @@ class HeldTask(Task):
         # trace_next was given; a client passes it on with **task.trace in what it enqueues; raw["traceparent"] is the producer's
         parent = delivery.get("traceparent") or self.raw.get("traceparent", "")
         set_(self, "trace", trace_of({"traceparent": parent, "tracestate": self.raw.get("tracestate", "")}))
+        set_(self, "_now", now)
         set_(self, "_next", [])
         set_(self, "_ended", threading.Event())
         set_(self, "_why", "")
@@ -74,6 +78,7 @@ class HeldTask(Task):
     hold_token: str
     trace: Dict[str, str]
     _journal: Journal
+    _now: Callable[[], float]  # the clock of the server, where that tells it
     _next: List[NewTask]
     _ended: threading.Event
     _why: str
@@ -103,11 +108,12 @@ class HeldTask(Task):
         """Let a time pass, from when this was first called under the name, as `once` has names.
 
         Until then Release is raised: the task is given back, due again when the time has passed, and the attempt is not counted.
+        It goes by the clock of the server.
         """
         wait_ms = millis_of("duration", duration)
-        until = self.once(name, lambda: moment_of(time.time() + wait_ms / 1000))
+        until = self.once(name, lambda: moment_of(self._now() + wait_ms / 1000))
         try:
-            left = seconds_of(until.decode()) - time.time()
+            left = seconds_of(until.decode()) - self._now()
         except ValueError:
             raise Permanent(f"{name!r} is not a sleep") from None
         if left > 0:
@@ -192,7 +198,7 @@ class Worker:
     def run(self) -> None:
         """Work until stop is called or Ctrl-C is pressed, and return when all handlers have ended.
 
-        It raises what no other attempt can mend, such as a token that is refused. A second Ctrl-C ends it at once.
+        It raises what no other attempt can mend, such as a token that is refused. It waits for a topic that does not exist. A second Ctrl-C ends it at once.
         """
         if self._started:
             raise RuntimeError("a worker runs once")
@@ -239,14 +245,17 @@ class Worker:
                 if room == 0:
                     continue
                 try:
-                    for delivery in self._poll(room):
-                        self._start(delivery)
+                    answer = self._poll(room)
+                    now = _clock_of(answer)
+                    for delivery in answer.get("deliveries", []):
+                        self._start(delivery, now)
                     failures = 0
                 except DdqError as error:
-                    if not _passing(error):
+                    absent = error.reason == "NO_TOPIC"  # it may be made yet, or again
+                    if not (absent or _passing(error)):
                         raise
                     self._tell(error)
-                    self._stopping.wait(pause_of(error, failures))
+                    self._stopping.wait(_TOPIC_PAUSE * (1 + random.random()) / 2 if absent else pause_of(error, failures))
                     failures += 1
         except Interrupted:
             pass
@@ -260,13 +269,13 @@ class Worker:
                 self._changed.wait(_BEAT)
             return self._concurrency - len(self._running)
 
-    def _poll(self, room: int) -> List[Dict[str, Any]]:
+    def _poll(self, room: int) -> Dict[str, Any]:
         body = {"max_tasks": min(room, _MOST_TASKS), "wait_ms": str(int(_POLL * 1000)), "worker": self._name, "visibility_timeout_ms": str(self._visibility_ms)}
         # Not repeated by the client: the loop does, and asks for as much as has room then.
-        return self._client.call("POST", self._path, body=body, wait=_POLL, timeout=10, interrupt=self._stopping).get("deliveries", [])
+        return self._client.call("POST", self._path, body=body, wait=_POLL, timeout=10, interrupt=self._stopping)
 
-    def _start(self, delivery: Dict[str, Any]) -> None:
-        run = _Running(HeldTask(delivery, self._keep))
+    def _start(self, delivery: Dict[str, Any], now: Callable[[], float]) -> None:
+        run = _Running(HeldTask(delivery, self._keep, now))
         run.held(int(delivery.get("hold_ms", 0)), self._heartbeat)
         limit = int(run.task.raw.get("handler_timeout_ms", 0)) / 1000 or self._handler_timeout
         if limit:
@@ -315,19 +324,20 @@ class Worker:
 
     def _keep(self, task: HeldTask, name: str, value: bytes) -> None:
         """Have the server remember what a name returned. It is said again for as long as the handler is not to stop."""
-        self._settler.settle("checkpoints", {**_id_of(task), "name": name, "value": to_base64(value)}, math.inf, task._ended)
+        self._settler.settle("checkpoints", {**_id_of(task), "name": name, "value": to_base64(value)}, lambda: math.inf, task._ended)
 
     def _send(self, run: _Running, kind: str, outcome: Dict[str, Any]) -> None:
-        self._settler.settle(kind, outcome, max(run.hold_ends, time.monotonic()) + _SETTLE)
+        began = time.monotonic()
+        self._settler.settle(kind, outcome, lambda: max(run.hold_ends, began) + _SETTLE, hold_ends=lambda: run.hold_ends)
 
     def _beat(self) -> None:
         """Extend the holds whose time has come, and end the time of handlers."""
         while not self._over.wait(_BEAT):
             now = time.monotonic()
             with self._changed:
-                runs = [run for run in self._running.values() if not run.lost and not run.settled]
+                runs = [run for run in self._running.values() if not run.lost]  # also where the server does not take the outcome yet
             for run in runs:
-                if run.time_out_at is not None and now >= run.time_out_at:
+                if run.time_out_at is not None and now >= run.time_out_at and not run.settled:
                     run.task._interrupt(TIMEOUT)
                 if now >= run.extend_at and not run.extending:
                     run.extending = True
@@ -336,7 +346,7 @@ class Worker:
     def _extend(self, run: _Running) -> None:
         extend = {**_id_of(run.task), "visibility_timeout_ms": str(self._visibility_ms)}
         try:
-            said = self._settler.settle("extends", extend, run.hold_ends)
+            said = self._settler.settle("extends", extend, lambda: run.hold_ends)
         except Exception as error:
             if not run.settled:
                 run.lost = True
@@ -375,6 +385,12 @@ class Worker:
             self._on_error(error, task)
         except Exception:
             pass  # who is told of errors must not end the worker by one
+
+
+def _clock_of(answer: Dict[str, Any]) -> Callable[[], float]:
+    """Return the clock of the server, where the answer tells it: the next attempt may be on another machine."""
+    said, at = int(answer.get("server_time_ms", 0)), time.monotonic()
+    return (lambda: said / 1000 + time.monotonic() - at) if said else time.time
 
 
 def _id_of(task: HeldTask) -> Dict[str, Any]:

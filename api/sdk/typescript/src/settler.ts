@@ -1,6 +1,6 @@
 import type { Client } from "./client.js";
 import { segment } from "./encode.js";
-import { DdqError, InvalidError, itemError } from "./errors.js";
+import { DdqError, HoldLostError, InvalidError, itemError, NotFoundError, TimeoutError } from "./errors.js";
 import { pauseOf, repeatable, sleep } from "./transport.js";
 import type * as wire from "./types.gen.js";
 
@@ -31,17 +31,24 @@ export class Settler {
     this.#path = `/v1/topics/${segment("topic", topic)}:settle`;
   }
 
-  /** settle returns what the server says of it, and throws its refusal. It is repeated until then, or until `until` (ms of the epoch), or the signal. */
-  async settle(what: Settlement, until: number, signal?: AbortSignal): Promise<wire.SettleResult> {
-    for (let attempt = 0; ; attempt++) {
+  /**
+   * settle returns what the server says of it, and throws its refusal. It is repeated until then, or until `until` (ms of the epoch), or the signal.
+   * holdEnds is of an outcome: a repeat that finds no hold before then was done by a try of which nobody knows what became.
+   */
+  async settle(what: Settlement, until: () => number, signal?: AbortSignal, holdEnds?: () => number): Promise<wire.SettleResult> {
+    for (let attempt = 0, doubted = false; ; attempt++) {
       try {
         const result = await new Promise<wire.SettleResult>((done, failed) => this.#add({ what, size: sizeOf(what), done, failed }));
         if (result.error) throw itemError(result.error as Parameters<typeof itemError>[0]);
         return result;
       } catch (e) {
-        if (!(e instanceof DdqError) || !repeatable(e, true) || e.reason === "JOURNAL_FULL") throw e; // a journal stays full
+        if (!(e instanceof DdqError)) throw e;
+        if (doubted && holdEnds && gone(e) && Date.now() < holdEnds()) return {};
+        const unanswered = e instanceof TimeoutError && !e.status;
+        if (!(repeatable(e, true) || unanswered) || e.reason === "JOURNAL_FULL") throw e; // a journal stays full
+        doubted ||= e.code !== "RESOURCE_EXHAUSTED"; // which changed nothing
         const pause = pauseOf(e, attempt);
-        if (Date.now() + pause >= until) throw e;
+        if (Date.now() + pause >= until()) throw e;
         await sleep(pause, signal);
       }
     }
@@ -74,7 +81,7 @@ export class Settler {
       else body.checkpoints!.push(what.checkpoint);
     }
     try {
-      const { results } = await this.#client.call<wire.SettleResponse>({ method: "POST", path: this.#path, body, timeoutMs: 10_000 });
+      const { results } = await this.#client.call<wire.SettleResponse>({ method: "POST", path: this.#path, body, timeoutMs: 10_000, once: true });
       const said = new Map((results ?? []).map((r) => [keyOf(r), r]));
       for (const w of batch) w.done(said.get(keyOf(partOf(w.what))) ?? {});
     } catch (e) {
@@ -83,6 +90,11 @@ export class Settler {
       else for (const w of batch) w.failed(e);
     }
   }
+}
+
+// Whether there is no such hold. Where there is no such topic any more, an outcome may have been accepted before that or not.
+function gone(e: DdqError): boolean {
+  return e instanceof HoldLostError || (e instanceof NotFoundError && e.reason !== "NO_TOPIC");
 }
 
 type Part = { task_id?: string; hold_token?: string; name?: string };

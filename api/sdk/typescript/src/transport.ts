@@ -30,12 +30,15 @@ export interface Request extends CallOptions {
   headers?: Record<string, string>;
   /** It may be repeated when nobody knows what became of it. */
   safe?: boolean;
+  /** It is not repeated here, as the caller does so and has to know it. */
+  once?: boolean;
   /** How much longer than others the call may take, because the server is to wait. */
   waitMs?: number;
 }
 
 const firstPauseMs = 50;
 const longestPauseMs = 2_000;
+const shortestAttemptMs = 5_000; // unless the time for all is over
 
 /** Transport sends requests, and repeats those that may be repeated. */
 export class Transport {
@@ -51,15 +54,20 @@ export class Transport {
 
   /** call returns the JSON of the answer, or throws a DdqError. */
   async call<T>(r: Request): Promise<T> {
-    const end = Date.now() + (r.timeoutMs ?? this.#options.timeoutMs ?? 30_000) + (r.waitMs ?? 0);
+    const budget = r.timeoutMs ?? this.#options.timeoutMs ?? 30_000;
+    const end = Date.now() + budget + (r.waitMs ?? 0);
+    const safe = r.safe ?? false;
     let last: DdqError | undefined;
     for (let attempt = 0; ; attempt++) {
-      const failed = await this.#once<T>(r, end - Date.now());
+      const left = end - Date.now();
+      // The first attempts of a call that may be repeated leave time for others: a connection may be dead.
+      const failed = await this.#once<T>(r, safe ? Math.min((r.waitMs ?? 0) + Math.max(shortestAttemptMs, (budget * (attempt + 1)) / 6), left) : left);
       if (!(failed instanceof DdqError)) return failed.value;
+      const unanswered = failed instanceof TimeoutError && !failed.status;
       // Why the call had to be repeated says more than that the time for it is over.
-      if (failed instanceof TimeoutError && last) throw last;
+      if (unanswered && last && Date.now() >= end) throw last;
       last = failed;
-      if (!repeatable(failed, r.safe ?? false)) throw failed;
+      if (r.once || (!repeatable(failed, safe) && !(unanswered && safe))) throw failed;
       const pause = pauseOf(failed, attempt);
       if (Date.now() + pause >= end) throw failed;
       await sleep(pause, r.signal);

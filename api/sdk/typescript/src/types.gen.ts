@@ -2326,6 +2326,11 @@ export interface RetrieveRequest {
 export interface RetrieveResponse {
   /** Empty when none became due in time. */
   deliveries?: Delivery[];
+  /**
+   * Of SubscribeResponse.
+   * A number of 64 bits, as text.
+   */
+  server_time_ms?: string;
 }
 
 export interface RetryWorkflowRequest {

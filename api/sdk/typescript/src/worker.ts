@@ -95,6 +95,7 @@ export interface WorkerOptions {
 
 const pollMs = 30_000;
 const mostTasks = 1_000;
+const topicPauseMs = 2_000; // at most, between two looks for a topic that does not exist
 const windDownMs = 1_000; // for interrupted handlers to return
 const settleMs = 30_000; // an outcome is repeated so long after the hold may have ended
 
@@ -129,7 +130,7 @@ export class Worker {
     this.#settler = new Settler(client, options.topic);
   }
 
-  /** run works until stop is called or the signal is aborted, and returns when all handlers have ended. It throws what no other attempt can mend, such as a token that is refused. */
+  /** run works until stop is called or the signal is aborted, and returns when all handlers have ended. It throws what no other attempt can mend, such as a token that is refused. It waits for a topic that does not exist. */
   async run(signal?: AbortSignal): Promise<void> {
     if (this.#started) throw new Error("a worker runs once");
     this.#started = true;
@@ -160,13 +161,17 @@ export class Worker {
         continue;
       }
       try {
-        for (const d of await this.#poll()) this.#start(d);
+        const answer = await this.#poll();
+        const now = clockOf(answer);
+        for (const d of answer.deliveries ?? []) this.#start(d, now);
         failures = 0;
       } catch (e) {
         if (stopping.aborted) return;
-        if (!(e instanceof DdqError) || !passing(e)) throw e;
+        const absent = e instanceof DdqError && e.reason === "NO_TOPIC"; // it may be made yet, or again
+        if (!(e instanceof DdqError) || !(absent || passing(e))) throw e;
         this.#tell(e);
-        await sleep(pauseOf(e, failures++), stopping).catch(() => {});
+        const pause = pauseOf(e, failures++);
+        await sleep(absent ? (topicPauseMs * (1 + Math.random())) / 2 : pause, stopping).catch(() => {});
       }
     }
   }
@@ -176,7 +181,7 @@ export class Worker {
     return new Promise((resolve) => (this.#freed = resolve));
   }
 
-  async #poll(): Promise<wire.Delivery[]> {
+  async #poll(): Promise<wire.RetrieveResponse> {
     const body: wire.RetrieveRequest = {
       max_tasks: Math.min(this.#concurrency - this.#running.size, mostTasks),
       wait_ms: String(pollMs),
@@ -185,11 +190,10 @@ export class Worker {
     };
     const path = `/v1/topics/${segment("topic", this.#options.topic)}:retrieve`;
     // Not repeated by the client: the loop does, and asks for as much as has room then.
-    const r = await this.#client.call<wire.RetrieveResponse>({ method: "POST", path, body, timeoutMs: 10_000, waitMs: pollMs, signal: this.#stopping.signal });
-    return r.deliveries ?? [];
+    return this.#client.call<wire.RetrieveResponse>({ method: "POST", path, body, timeoutMs: 10_000, waitMs: pollMs, signal: this.#stopping.signal });
   }
 
-  #start(d: wire.Delivery): void {
+  #start(d: wire.Delivery, now: () => number): void {
     const controller = new AbortController();
     const next: NewTask[] = [];
     const read = taskOf(d.task ?? {});
@@ -202,7 +206,7 @@ export class Worker {
       traceNext: (context: TraceContext) => void Object.assign(task, { trace: traceOf(context) }),
       enqueue: (t: NewTask) => void next.push(traced(t, () => task.trace)),
       once: (name: string, f: () => unknown) => journal.once(name, f),
-      sleep: (name: string, ms: number) => sleepIn(journal, name, ms),
+      sleep: (name: string, ms: number) => sleepIn(journal, name, ms, now),
     });
     const run: Running = { task, controller, next, holdEnds: 0, extendAt: 0, lost: false, settled: false };
     this.#held(run, Number(d.hold_ms ?? 0));
@@ -248,18 +252,19 @@ export class Worker {
 
   // Has the server remember what a name returned. It is said again for as long as the handler is not to stop.
   async #keep(run: Running, name: string, value: Uint8Array): Promise<void> {
-    await this.#settler.settle({ checkpoint: { ...idOf(run), name, value: toBase64(value) } }, Infinity, run.controller.signal);
+    await this.#settler.settle({ checkpoint: { ...idOf(run), name, value: toBase64(value) } }, () => Infinity, run.controller.signal);
   }
 
   #send(run: Running, what: Outcome): Promise<wire.SettleResult> {
-    return this.#settler.settle(what, Math.max(run.holdEnds, Date.now()) + settleMs);
+    const began = Date.now();
+    return this.#settler.settle(what, () => Math.max(run.holdEnds, began) + settleMs, undefined, () => run.holdEnds);
   }
 
-  // Extends the holds whose time has come.
+  // Extends the holds whose time has come, also where the server does not take the outcome yet.
   #beat(): void {
     const now = Date.now();
     for (const run of this.#running.values()) {
-      if (run.lost || run.settled || now < run.extendAt) continue;
+      if (run.lost || now < run.extendAt) continue;
       run.extendAt = Infinity; // until the answer
       void this.#extend(run);
     }
@@ -269,7 +274,7 @@ export class Worker {
     const { task } = run;
     try {
       const extend: wire.Extend = { task_id: task.id, hold_token: task.holdToken, visibility_timeout_ms: String(this.#options.visibilityTimeoutMs ?? 0) };
-      const said = await this.#settler.settle({ extend }, run.holdEnds);
+      const said = await this.#settler.settle({ extend }, () => run.holdEnds);
       this.#held(run, Number(said.hold_ms ?? 0));
       if (said.cancel_requested) this.#interrupt(run, new Interrupted("cancelled", "task cancelled"));
     } catch (e) {
@@ -316,10 +321,17 @@ export class Worker {
   }
 }
 
-async function sleepIn(journal: Journal, name: string, ms: number): Promise<void> {
+// The clock of the server, where the answer tells it: the next attempt may be on another machine.
+function clockOf(r: wire.RetrieveResponse): () => number {
+  const said = Number(r.server_time_ms ?? 0);
+  const at = performance.now();
+  return said > 0 ? () => said + performance.now() - at : Date.now;
+}
+
+async function sleepIn(journal: Journal, name: string, ms: number, now: () => number): Promise<void> {
   if (!Number.isFinite(ms) || ms < 0) throw refused("BAD_DELAY", "ms", `${ms} ms is not a duration`);
-  const until = textOf(await journal.once(name, () => new Date(Date.now() + Math.ceil(ms)).toISOString()));
-  const left = Date.parse(until) - Date.now();
+  const until = textOf(await journal.once(name, () => new Date(now() + Math.ceil(ms)).toISOString()));
+  const left = Date.parse(until) - now();
   if (Number.isNaN(left)) throw new Permanent(`${JSON.stringify(name)} is not a sleep`);
   if (left > 0) throw new Release(left);
 }

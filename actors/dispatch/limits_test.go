@@ -1,0 +1,222 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+func bucket(n int, per time.Duration, burst int) store.Rate {
+	return store.Rate{Count: n, Period: per, Burst: burst}
+}
+
+func window(n int, per time.Duration) store.Rate {
+	return store.Rate{Kind: store.SlidingWindow, Count: n, Period: per}
+}
+
+func tasks(prefix string, n int, kind func(i int) ModelTask) (all []ModelTask) {
+	for i := range n {
+		t := kind(i)
+		t.ID = fmt.Sprintf("%s%04d", prefix, i)
+		all = append(all, t)
+	}
+	return all
+}
+
+var numbers = regexp.MustCompile(`[0-9.]+(ms|s|h|m)?|[a-z]+[0-9]{4}`)
+
+// play runs a scenario to its end, whatever happens, and reports the faults by kind.
+func play(t *testing.T, w *world, d time.Duration) {
+	t.Helper()
+	kinds, longest := map[string]int{}, time.Duration(0)
+	var sample error
+	w.first = func(err error) {
+		if kinds[numbers.ReplaceAllString(err.Error(), "N")]++; sample == nil {
+			sample = err
+		}
+	}
+	_ = w.run(d)
+	longest = w.model.longest
+	t.Logf("after %v: %d started, %d dead (%d of them wrongly), %d wait; longest that one had all it needs and did not go: %v",
+		d, w.model.started, w.model.dead, w.model.deadWrong, len(w.model.waiting), longest)
+	if sample != nil {
+		t.Errorf("first fault: %v", sample)
+	}
+}
+
+// TestBurstBesideACap: a burst over the rate once throttled the topic to a task a second for good, as tasks that
+// were dead letters kept their claims to permits.
+func TestBurstBesideACap(t *testing.T) {
+	w := newWorld(store.TopicLimits{Rate: bucket(20, time.Second, 20), Concurrency: 2, DeadLetter: true}, 1, 16)
+	w.ready(0, tasks("a", 70, func(int) ModelTask { return ModelTask{} })...)
+	play(t, w, 10*time.Second)
+}
+
+// TestDeadLettersLeaveNothingBehind has handlers that take as long as the store, and looks at what comes later.
+func TestDeadLettersLeaveNothingBehind(t *testing.T) {
+	w := newWorld(store.TopicLimits{Rate: bucket(20, time.Second, 20), Concurrency: 2, DeadLetter: true}, 1, 16)
+	w.took = func(string) time.Duration { return 10 * time.Millisecond }
+	w.ready(0, tasks("a", 100, func(int) ModelTask { return ModelTask{} })...)
+	play(t, w, 10*time.Second)
+	left := w.model.waiting
+	for i := range 8 {
+		w.ready(0, ModelTask{ID: fmt.Sprintf("p%04d", i)})
+		_ = w.run(300 * time.Millisecond)
+	}
+	t.Logf("eight probes later %d wait (%d before)", len(w.model.waiting), len(left))
+}
+
+// TestAQuietKeyPassesABacklog: tasks of a key that waited for tokens once held claims to all permits of the topic.
+func TestAQuietKeyPassesABacklog(t *testing.T) {
+	w := newWorld(store.TopicLimits{KeyRate: bucket(10, time.Second, 10), Concurrency: 5}, 1, 16)
+	w.ready(0, tasks("noisy", 500, func(int) ModelTask { return ModelTask{RateKey: "noisy"} })...)
+	w.first = func(error) {}
+	_ = w.run(2 * time.Second)
+	w.ready(0, tasks("quiet", 5, func(int) ModelTask { return ModelTask{RateKey: "quiet"} })...)
+	play(t, w, 10*time.Second)
+}
+
+// TestWindowsBesideACap: tokens of windows once ended while their tasks waited for permits.
+func TestWindowsBesideACap(t *testing.T) {
+	w := newWorld(store.TopicLimits{KeyRate: window(10, time.Second), Concurrency: 5}, 1, 16)
+	w.took = func(string) time.Duration { return 10 * time.Millisecond }
+	w.ready(0, tasks("a", 300, func(i int) ModelTask { return ModelTask{RateKey: fmt.Sprint("r", i%10)} })...)
+	play(t, w, 10*time.Second)
+}
+
+// TestARareRateOfKeys: tokens were once taken while no worker was free, and lost: a key waited an hour more.
+func TestARareRateOfKeys(t *testing.T) {
+	w := newWorld(store.TopicLimits{KeyRate: bucket(1, time.Hour, 1)}, 1, 1)
+	w.took = func(string) time.Duration { return 500 * time.Millisecond }
+	w.ready(0, tasks("a", 12, func(i int) ModelTask { return ModelTask{RateKey: fmt.Sprint("k", i)} })...)
+	play(t, w, 20*time.Second)
+}
+
+func TestARareRateOfATopic(t *testing.T) {
+	w := newWorld(store.TopicLimits{Rate: bucket(1, 5*time.Second, 1)}, 1, 1)
+	w.took = func(string) time.Duration { return 5700 * time.Millisecond }
+	w.ready(0, tasks("a", 8, func(int) ModelTask { return ModelTask{} })...)
+	play(t, w, 40*time.Second)
+}
+
+// TestWhoWaitsForAPermitIsNotLate: tasks that waited for a permit were once dead letters for that.
+func TestWhoWaitsForAPermitIsNotLate(t *testing.T) {
+	w := newWorld(store.TopicLimits{Rate: bucket(20, time.Second, 20), Concurrency: 2, DeadLetter: true}, 1, 16)
+	w.took = func(string) time.Duration { return 100 * time.Millisecond } // so that the rate is not what they wait for
+	w.ready(0, tasks("a", 100, func(int) ModelTask { return ModelTask{} })...)
+	play(t, w, 6*time.Second)
+}
+
+// A cap of the namespace is as that of the topic.
+func TestAQuietKeyPassesABacklogInANamespace(t *testing.T) {
+	w := newWorld(store.TopicLimits{KeyRate: bucket(10, time.Second, 10), Namespace: 5}, 1, 16)
+	w.ready(0, tasks("noisy", 500, func(int) ModelTask { return ModelTask{RateKey: "noisy"} })...)
+	w.first = func(error) {}
+	_ = w.run(2 * time.Second)
+	w.ready(0, tasks("quiet", 5, func(int) ModelTask { return ModelTask{RateKey: "quiet"} })...)
+	play(t, w, 10*time.Second)
+}
+
+// TestOneTaskOfAWindowIsNoDeadLetter: its own token once ended while it asked for its permit.
+func TestOneTaskOfAWindowIsNoDeadLetter(t *testing.T) {
+	w := newWorld(store.TopicLimits{Rate: window(1, 200*time.Millisecond), Concurrency: 1, DeadLetter: true}, 1, 1)
+	w.ready(0, ModelTask{ID: "a0000"})
+	play(t, w, time.Second)
+	if w.model.started != 1 {
+		t.Error("it did not start")
+	}
+}
+
+func TestNodesHaveTheirTurns(t *testing.T) { // a rare rate: each node has its turn
+	w := newWorld(store.TopicLimits{Rate: bucket(1, time.Second, 1)}, 2, 2)
+	w.ready(0, tasks("a", 20, func(int) ModelTask { return ModelTask{} })...)
+	w.ready(1, tasks("b", 20, func(int) ModelTask { return ModelTask{} })...)
+	play(t, w, 20*time.Second)
+	a, b := 0, 0
+	for id := range w.model.waiting {
+		if id[0] == 'a' {
+			a++
+		} else {
+			b++
+		}
+	}
+	t.Logf("node 0 had %d, node 1 had %d", 20-a, 20-b)
+}
+
+// Draws.
+
+func drawRate(t *rapid.T, name string) store.Rate {
+	n := rapid.SampledFrom([]int{1, 3, 10, 50}).Draw(t, name+" count")
+	per := rapid.SampledFrom([]time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}).Draw(t, name+" period")
+	switch rapid.SampledFrom([]string{"none", "bucket", "window"}).Draw(t, name) {
+	case "bucket":
+		return bucket(n, per, rapid.SampledFrom([]int{1, n}).Draw(t, name+" burst"))
+	case "window": // one that is shorter has tokens that end on the way
+		return window(n, max(per, 500*time.Millisecond))
+	}
+	return store.Rate{}
+}
+
+func drawLimits(t *rapid.T) store.TopicLimits {
+	most := func(name string) int { return rapid.SampledFrom([]int{0, 0, 1, 2, 5}).Draw(t, name) }
+	l := store.TopicLimits{
+		Rate: drawRate(t, "rate"), KeyRate: drawRate(t, "key rate"),
+		Concurrency: most("cap"), KeyConcurrency: most("key cap"), Namespace: most("namespace cap"),
+	}
+	l.DeadLetter = rapid.IntRange(0, 3).Draw(t, "over limit") == 0
+	return l
+}
+
+// TestLimitsOweAndAllow plays any mix of limits, tasks, handlers, places and nodes.
+func TestLimitsOweAndAllow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { playMix(t, drawLimits(t), false) })
+}
+
+// TestTakeInPartsOwesAndAllows plays them against a store that has no Take. Some things cannot be so there, as calls are
+// not one step: with two rates a verdict may be of a moment before, and nodes that take of both at once lose tokens,
+// for periods; with dead letters or several nodes a task may wait for longer than it should. No limit is ever exceeded.
+func TestTakeInPartsOwesAndAllows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := drawLimits(t)
+		limits.DeadLetter = limits.DeadLetter && !(limits.Rate.Limited() && limits.KeyRate.Limited())
+		playMix(t, limits, true)
+	})
+}
+
+func playMix(t *rapid.T, limits store.TopicLimits, parts bool) {
+	nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
+	w := newWorld(limits, nodes, rapid.SampledFrom([]int{1, 2, 8}).Draw(t, "places"))
+	switch w.parts = parts; {
+	case !parts:
+	case nodes > 1 && limits.Rate.Limited() && limits.KeyRate.Limited():
+		w.model.grace = time.Hour
+	case nodes > 1 || limits.DeadLetter:
+		w.model.grace = 3 * time.Second
+	}
+	keys := rapid.IntRange(1, 6).Draw(t, "keys")
+	lengths := rapid.SliceOfN(rapid.SampledFrom([]int{0, 10, 100, 600}), 1, 4).Draw(t, "handlers")
+	w.took = func(id string) time.Duration {
+		return time.Duration(lengths[int(id[len(id)-1])%len(lengths)]) * time.Millisecond
+	}
+	total := 0
+	t.Repeat(map[string]func(*rapid.T){
+		"ready": func(t *rapid.T) {
+			n := rapid.IntRange(1, 20).Draw(t, "n")
+			node, skew := rapid.IntRange(0, nodes-1).Draw(t, "node"), rapid.IntRange(1, keys).Draw(t, "of keys")
+			w.ready(node, tasks(fmt.Sprint("t", total, "x"), n, func(i int) ModelTask {
+				return ModelTask{RateKey: fmt.Sprint("r", i%skew), CapKey: fmt.Sprint("c", i%(skew+1))}
+			})...)
+			total++
+		},
+		"": func(t *rapid.T) {
+			if err := w.run(time.Duration(rapid.SampledFrom([]int{5, 100, 400}).Draw(t, "ms")) * time.Millisecond); err != nil {
+				t.Fatalf("%+v on %d nodes: %v", limits, nodes, err)
+			}
+		},
+	})
+}
