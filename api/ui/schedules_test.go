@@ -66,7 +66,9 @@ func (r *rig) has(text string, wants ...string) {
 
 func TestAScheduleIsMadeWithAPreview(t *testing.T) {
 	r := start(t)
-	if _, err := r.schedules().PutCalendar(t.Context(), &ddqv1.PutCalendarRequest{Calendar: &ddqv1.Calendar{Name: "weekend", Weekdays: []string{"SAT", "SUN"}}}); err != nil {
+	// Ten runs are five days, and one of them is excluded on whatever day this is played.
+	off := &ddqv1.Calendar{Name: "weekend", Weekdays: []string{"WED", "SAT", "SUN"}}
+	if _, err := r.schedules().PutCalendar(t.Context(), &ddqv1.PutCalendarRequest{Calendar: off}); err != nil {
 		t.Fatal(err)
 	}
 	form := with(r.form("/ui/schedule/new?topic=mail", schedulePut), "name", "nightly", "cron", "30 2 * * *\r\n\r\n0 14 * * *", "zone", "Europe/Berlin", "calendars", "weekend",
