@@ -77,7 +77,7 @@ func (t *assigner) step(now time.Time) {
 	}
 	g.settle()
 	t.core.left()
-	g.passOn()
+	g.passOn(now, len(t.core.subs))
 	if call := g.giveBackAlone(now); call != nil {
 		fx.Take = append(fx.Take, call)
 	}
@@ -170,6 +170,13 @@ func (g *limiter) wakeAt() (at time.Time) {
 	}
 	if len(g.coming) > 0 {
 		soonest(g.coming[0].at)
+	}
+	if g.call == nil && g.retry.IsZero() {
+		for _, k := range g.turns {
+			if !k.turn.IsZero() {
+				soonest(k.turn.Add(roomComes))
+			}
+		}
 	}
 	if k := g.wakes.next(); k != nil {
 		soonest(k.again)

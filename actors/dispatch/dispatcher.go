@@ -265,10 +265,10 @@ func (c *dispatcher) endPace() []assignment {
 	return c.match()
 }
 
-// allowed is how many of n tasks may be handed out now.
+// allowed is how many of n tasks may be handed out now, besides those that have reserved room.
 func (c *dispatcher) allowed(n int) int {
 	if c.paced {
-		return max(0, min(n, c.pace))
+		return max(0, min(n, c.pace-c.reserved))
 	}
 	return n
 }
@@ -277,13 +277,15 @@ func (c *dispatcher) allowed(n int) int {
 func (c *dispatcher) deliverable() int {
 	n := c.allowed(c.Waiting())
 	if c.most > 0 {
-		return max(0, min(n, c.most-c.unheld.n))
+		return max(0, min(n, c.most-c.unheld.n-c.reserved))
 	}
 	return n
 }
 
 // crowded reports whether ready tasks wait only for others to be held.
-func (c *dispatcher) crowded() bool { return c.most > 0 && c.unheld.n >= c.most && c.Waiting() > 0 }
+func (c *dispatcher) crowded() bool {
+	return c.most > 0 && c.unheld.n+c.reserved >= c.most && c.Waiting() > 0
+}
 
 // match gives ready tasks to subscriptions with room, in turn, until one of the
 // two runs out. Shares are even, so that frames are large and no subscription waits.
@@ -399,15 +401,22 @@ func (c *dispatcher) room() (n int) {
 }
 
 // voidCredit takes back credit on demand that found no task. What has no room in bytes
-// is kept while tasks wait: given back, it would be granted for them again at once.
+// is kept while tasks wait: given back, it would be granted for them again at once. So is what tasks have
+// reserved: else it would go to and fro until they go.
 func (c *dispatcher) voidCredit() {
 	if c.crowded() || c.limiter != nil && c.limiter.call != nil {
 		return
 	}
+	reserved := c.reserved - c.room()
 	for _, s := range c.subs {
-		if n := s.Credit; s.OnDemand && n > 0 && (c.deliverable() == 0 || s.room() > 0) {
+		if !s.OnDemand || s.Credit == 0 || c.deliverable() > 0 && s.room() == 0 {
+			continue
+		}
+		kept := max(0, min(reserved, s.room()))
+		reserved -= kept
+		if n := s.Credit - kept; n > 0 {
 			c.voided = append(c.voided, Void{s.ID, n})
-			s.Credit = 0
+			s.Credit = kept
 		}
 	}
 }

@@ -25,7 +25,7 @@ type limitKey struct {
 	again  time.Time // when it is looked at
 	news   bool      // what a call says that is on its way is older than a notice
 	inLine bool      // this node has a place in line
-	turn   bool      // it was told in turn, and did not ask since
+	turn   time.Time // since when it has been its turn, and it did not ask; zero: it is not
 
 	parked groupHeap // groups that lack it
 	open   int       // groups that have it and are open
@@ -79,7 +79,7 @@ func (s *limitKeys) refused(k *limitKey, again time.Time) {
 	if k.inLine = true; k.news {
 		return
 	}
-	k.closed, k.has, k.turn = true, 0, false
+	k.closed, k.has, k.turn = true, 0, time.Time{}
 	s.wakeAt(k, again)
 }
 

@@ -76,10 +76,10 @@ func (t *Topic) Ended(now time.Time, permits []*Permit, unused []*Admission) {
 // Freed records that something may be there of caps and rates in whose lines this node has a place.
 func (t *Topic) Freed(now time.Time, caps, rates []string) {
 	for _, key := range caps {
-		t.limiter.freed(keyName{key: key})
+		t.limiter.freed(now, keyName{key: key})
 	}
 	for _, key := range rates {
-		t.limiter.freed(keyName{true, key})
+		t.limiter.freed(now, keyName{true, key})
 	}
 	t.step(now)
 }

@@ -174,7 +174,7 @@ func drawLimits(t *rapid.T) store.TopicLimits {
 
 // TestLimitsOweAndAllow plays any mix of limits, tasks, handlers, places and nodes.
 func TestLimitsOweAndAllow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { playMix(t, drawLimits(t), false) })
+	rapid.Check(t, func(t *rapid.T) { playMix(t, drawLimits(t), newWorld, false) })
 }
 
 // TestTakeInPartsOwesAndAllows plays them against a store that has no Take. Some things cannot be so there, as calls are
@@ -184,11 +184,16 @@ func TestTakeInPartsOwesAndAllows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := drawLimits(t)
 		limits.DeadLetter = limits.DeadLetter && !(limits.Rate.Limited() && limits.KeyRate.Limited())
-		playMix(t, limits, true)
+		playMix(t, limits, newWorld, true)
 	})
 }
 
-func playMix(t *rapid.T, limits store.TopicLimits, parts bool) {
+// TestLentRoomOwesAndAllows has all workers at one node, whose room the others lend.
+func TestLentRoomOwesAndAllows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { playMix(t, drawLimits(t), newLendingWorld, false) })
+}
+
+func playMix(t *rapid.T, limits store.TopicLimits, newWorld func(_ store.TopicLimits, nodes, places int) *world, parts bool) {
 	nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
 	w := newWorld(limits, nodes, rapid.SampledFrom([]int{1, 2, 8}).Draw(t, "places"))
 	switch w.parts = parts; {

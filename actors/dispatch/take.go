@@ -17,6 +17,10 @@ const (
 	// leastAgain is when a key that lacks something is asked for again, at the soonest.
 	leastAgain = time.Millisecond
 
+	// roomComes is how long a turn waits for room that others have lent. It is less than store.LineTurn, after which
+	// the next in line may have what is there.
+	roomComes = 3 * time.Millisecond
+
 	// mostOwed is how long what is given back waits for a call that asks for something.
 	mostOwed = time.Millisecond
 )
@@ -296,7 +300,8 @@ func (g *limiter) granted(w store.Want) {
 		if k == nil || i > 2 && name.key == "" { // it has no such key
 			continue
 		}
-		if k.inLine, k.turn = false, false; !k.rate {
+		k.inLine, k.turn = false, time.Time{}
+		if !k.rate {
 			k.has = max(0, k.has-1)
 		}
 	}
@@ -337,15 +342,15 @@ func (g *limiter) end(p *Permit) {
 }
 
 // freed records that something may be there of a key in whose line this node has a place.
-func (g *limiter) freed(name keyName) {
+func (g *limiter) freed(now time.Time, name keyName) {
 	k := g.by[name]
 	if k == nil {
 		g.leave = append(g.leave, g.limitOf(name))
 		return
 	}
 	g.hears(k)
-	if !k.turn {
-		k.turn = true
+	if k.turn.IsZero() {
+		k.turn = now
 		g.turns = append(g.turns, k)
 	}
 }
@@ -362,18 +367,31 @@ func (g *limiter) hears(k *limitKey) {
 	g.reopen(k)
 }
 
-// passOn ends the places in lines that are of no use: this node was told that it is its turn, and asks for nothing.
-func (g *limiter) passOn() {
+// passOn ends the places in lines that are of no use: this node was told that it is its turn, and asks for nothing. Who
+// lacks nothing but room is given some time where there are subscriptions: room is lent to and fro.
+func (g *limiter) passOn(now time.Time, subs int) {
 	if g.call != nil || !g.retry.IsZero() {
 		return
 	}
-	for _, k := range g.turns {
-		if k.turn {
-			k.turn = false
-			g.leaveLine(k)
+	g.turns = slices.DeleteFunc(g.turns, func(k *limitKey) bool {
+		switch {
+		case k.turn.IsZero():
+			return true
+		case subs > 0 && g.asks(k) && now.Sub(k.turn) < roomComes:
+			return false
 		}
+		k.turn = time.Time{}
+		g.leaveLine(k)
+		return true
+	})
+}
+
+// asks reports whether tasks are open that would take something of a key.
+func (g *limiter) asks(k *limitKey) bool {
+	if slices.Contains(g.gates, k) {
+		return g.counts.open > 0
 	}
-	g.turns = g.turns[:0]
+	return k.open > 0
 }
 
 // leaveLine ends this node's place in the line of a key.

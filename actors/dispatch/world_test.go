@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/dispatch"
@@ -55,32 +56,62 @@ func (q *eventQueue) Pop() any {
 	return last
 }
 
-// worldNode is a node with a worker of some places and tasks of its own.
+// worldNode is a node with tasks of its own, and a worker of some places, unless it lends those of another node.
 type worldNode struct {
 	*world
 	name    string
 	core    *dispatch.Topic
 	parts   taking.Taker // of a world whose store has no Take
+	lender  *worldNode   // nil: it has a worker
+	told    int          // tasks that the lender knows of
+	moves   int          // messages of credit since the clock went on
 	pumping bool
 }
 
+// sub is the one subscription of a node.
+const sub = 1
+
+// newLendingWorld returns a world in which the first node has all the workers.
+func newLendingWorld(limits store.TopicLimits, nodes, places int) *world {
+	w := newWorldOf(limits, places)
+	for i := range nodes {
+		w.join(i, places, i > 0)
+	}
+	return w
+}
+
 func newWorld(limits store.TopicLimits, nodes, places int) *world {
+	w := newWorldOf(limits, places)
+	for i := range nodes {
+		w.join(i, places, false)
+	}
+	return w
+}
+
+func newWorldOf(limits store.TopicLimits, places int) *world {
 	w := &world{
 		now: time.UnixMilli(1_700_000_000_000).UTC(), store: limit.NewTable(), rtt: time.Millisecond, limits: limits,
 		tasks: map[string]ModelTask{}, faults: map[string]int{}, took: func(string) time.Duration { return 0 },
 	}
 	w.model = newModel(limits, places, w.now)
-	for i := range nodes {
-		n := &worldNode{world: w, name: fmt.Sprint("n", i), core: dispatch.NewTopic("t")}
-		n.parts = taking.Taker{Store: &worldStore{world: w}, Now: func() time.Time { return w.now }}
-		n.core.Shards([]bool{true})
-		n.core.Configure(w.now, 10, limits)
-		n.core.Subscribe(w.now, &dispatch.Subscription{ID: 1, MaxInFlight: places, Visibility: time.Hour})
-		n.core.Grant(w.now, 1, places)
-		w.nodes = append(w.nodes, n)
-		n.pump()
-	}
 	return w
+}
+
+// join adds a node.
+func (w *world) join(i, places int, lends bool) {
+	n := &worldNode{world: w, name: fmt.Sprint("n", i), core: dispatch.NewTopic("t")}
+	n.parts = taking.Taker{Store: &worldStore{world: w}, Now: func() time.Time { return w.now }}
+	n.core.Shards([]bool{true})
+	n.core.Configure(w.now, 10, w.limits)
+	n.core.Subscribe(w.now, &dispatch.Subscription{ID: sub, MaxInFlight: places, Visibility: time.Hour, OnDemand: lends})
+	if lends {
+		n.lender = w.nodes[0]
+		n.lender.core.Link(w.now, sub, n.name, true)
+	} else {
+		n.core.Grant(w.now, sub, places)
+	}
+	w.nodes = append(w.nodes, n)
+	n.pump()
 }
 
 func (w *world) after(d time.Duration, do func()) {
@@ -99,6 +130,9 @@ func (w *world) run(d time.Duration) error {
 		w.model.now = next
 		for len(w.events) > 0 && !w.events[0].at.After(w.now) {
 			heap.Pop(&w.events).(event).do()
+		}
+		for _, n := range w.nodes {
+			n.moves = 0
 		}
 		w.note(w.model.Advance(w.now))
 	}
@@ -120,7 +154,9 @@ func (w *world) ready(node int, tasks ...ModelTask) {
 	var entries []store.Entry
 	for _, t := range tasks {
 		w.order++
-		t.Node = node
+		if t.Node = node; w.nodes[node].lender != nil {
+			t.Node = 0
+		}
 		w.tasks[t.ID] = t
 		w.model.Ready(t)
 		entries = append(entries, store.Entry{
@@ -153,6 +189,50 @@ func (n *worldNode) pump() {
 	}
 	for _, at := range fx.WakeAt {
 		n.after(max(0, at.Sub(n.now)), func() { n.core.Tick(n.now, at); n.again() })
+	}
+	for _, a := range fx.Ask {
+		n.node(a.Node).granted(a.N)
+	}
+	for _, v := range fx.Void {
+		n.demand(v.N)
+	}
+	if ready := n.core.Offer(); n.lender != nil && (ready > 0 && (n.told == 0 || ready > 2*n.told) || ready == 0 && n.told > 0) {
+		n.demand(0)
+	}
+}
+
+func (w *world) node(name string) *worldNode {
+	return w.nodes[slices.IndexFunc(w.nodes, func(n *worldNode) bool { return n.name == name })]
+}
+
+// granted is room that the lender gives.
+func (n *worldNode) granted(room int) {
+	n.after(n.rtt/2, func() {
+		n.moved()
+		n.told = max(0, n.told-room)
+		n.core.Grant(n.now, sub, room)
+		n.again()
+	})
+}
+
+// demand says to the lender how many tasks could go, and gives back room.
+func (n *worldNode) demand(back int) {
+	ready := n.core.Offer()
+	n.told = ready
+	n.after(n.rtt/2, func() {
+		n.moved()
+		if back > 0 {
+			n.lender.core.Refund(n.now, sub, back)
+		}
+		n.lender.core.Demand(n.now, n.name, ready)
+		n.lender.again()
+	})
+}
+
+// moved counts messages of credit: those that come to nothing would go to and fro for ever.
+func (n *worldNode) moved() {
+	if n.moves++; n.moves > 100 {
+		n.note(fmt.Errorf("%s: room goes to and fro", n.name))
 	}
 }
 
@@ -282,8 +362,15 @@ func (n *worldNode) hold(h dispatch.Hold) {
 			if a != nil && a.Permit != nil {
 				n.core.Ended(n.now, []*dispatch.Permit{a.Permit}, nil)
 			}
-			n.core.Settled(n.now, 1, 1)
-			n.core.Grant(n.now, 1, 1)
+			n.core.Settled(n.now, sub, 1)
+			if n.lender != nil {
+				n.again()
+				n.lender.core.Settled(n.now, sub, 1)
+				n.lender.core.Grant(n.now, sub, 1)
+				n.lender.again()
+				return
+			}
+			n.core.Grant(n.now, sub, 1)
 			n.again()
 		})
 	}
