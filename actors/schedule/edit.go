@@ -44,7 +44,7 @@ func (p editing) edit(e Edit) {
 		p.s.Anchor = p.Now
 	}
 	if p.s.Phase == Finished {
-		p.s.Phase = Active
+		p.s.Phase, p.out.Gone = Active, false // it may have been let go by what was decided before
 	}
 }
 

@@ -501,3 +501,30 @@ func (g *game) waiting() (n int64) {
 	}
 	return n
 }
+
+// TestAnEditKeepsAScheduleThatIsLetGoInTheSameStep has the last run of a finished schedule end, which was requeued,
+// when the schedule has been kept for long enough, and an edit come with that.
+func TestAnEditKeepsAScheduleThatIsLetGoInTheSameStep(t *testing.T) {
+	now := store.Millis(time.Date(2030, 6, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	decided := now.Add(-keepFinished - time.Hour)
+	spec := Spec{Timetable: timetable.Spec{Entries: []timetable.Entry{{At: []time.Time{decided.Time()}}}}, Overlap: Skip, CatchUp: Last, History: 10}
+	run := Run{Occurrence: Occurrence{At: decided, Origin: ByTimetable}, Due: decided, Begun: true}
+	s := &Schedule{Spec: spec, Name: "x", Life: 7, Phase: Finished, Anchor: decided, Decided: decided, Open: []Run{run}}
+	table, err := s.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := Ended{ID: s.ID(run.Occurrence), Outcome: Done, At: now}
+	if _, out := StepAll(s, []Event{ended}, Env{Now: now, Lead: Lead, Table: table}); !out.Gone {
+		t.Fatal("without the edit it is not let go")
+	}
+	edit := Edit{Spec: spec, Anew: true}
+	edit.Spec.Timetable = timetable.Spec{Entries: []timetable.Entry{{Every: time.Minute}}}
+	if edit.Table, err = timetable.New(edit.Spec.Timetable, s.Name, now.Time()); err != nil {
+		t.Fatal(err)
+	}
+	edited, out := StepAll(s, []Event{ended, edit}, Env{Now: now, Lead: Lead, Table: table})
+	if out.Gone || edited.Phase != Active || out.Wake == 0 {
+		t.Errorf("gone is %t, the phase %v, and it wakes at %d", out.Gone, edited.Phase, out.Wake)
+	}
+}
