@@ -349,43 +349,11 @@ func (p *cellPlay) check() {
 			in, out := o.Input.(cellIn), o.Output.(cellOut)
 			seen[fmt.Sprint(cellOps[in.op], " ", out.refused, out.unsure)]++
 		}
-		markComing(h.ops)
 		if ok, info := porcupine.CheckOperationsVerbose(model, h.ops, 0); ok != porcupine.Ok {
 			p.show(name, h.ops, info)
 		}
 	}
 	p.Logf("%v", seen)
-}
-
-// markComing marks refusals because of runs that are not made yet, or were taken back and are not made again.
-// A call first decides the runs that are due, and then does what was asked for. A call that is refused leaves
-// those runs to the owner.
-func markComing(ops []porcupine.Operation) {
-	made, taken, triggered := map[string][]porcupine.Operation{}, map[string]int64{}, map[string]bool{}
-	for _, o := range ops {
-		in, out := o.Input.(cellIn), o.Output.(cellOut)
-		for _, run := range in.adds {
-			made[run.id] = append(made[run.id], o)
-		}
-		for _, id := range in.takes {
-			taken[id] = max(taken[id], o.Return)
-		}
-		if in.op == cellTrigger && out.refused == "" {
-			triggered[out.run] = true
-		}
-	}
-	for i := range ops {
-		out := ops[i].Output.(cellOut)
-		if out.refused != "RUN_OPEN" || triggered[out.run] {
-			continue
-		}
-		out.coming = true
-		for _, by := range made[out.run] {
-			there := by.Return < ops[i].Call && !(taken[out.run] > by.Return && taken[out.run] < ops[i].Call)
-			out.coming = out.coming && !there && by.Input.(cellIn).adds[0].at <= out.at
-		}
-		ops[i].Output = out
-	}
 }
 
 // show shows the longest order that comes to what was answered, and what finds no place in it.

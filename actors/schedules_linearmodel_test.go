@@ -52,7 +52,6 @@ type cellOut struct {
 	refused string
 	unsure  bool // the answer does not say what was done
 	lost    bool // an answer of the store was: what another did that comes to the same may be taken for its own
-	coming  bool // refused because of a run that is made later on, of an occurrence that was due by then
 
 	life     uint64
 	version  int64
@@ -181,7 +180,6 @@ func (s cellState) refuses(in cellIn, out cellOut) bool {
 		return in.ifVersion > 0 && in.ifVersion != s.version && out.version == s.version
 	case "RUN_OPEN":
 		_, open := find(s.open, out.run)
-		open = open || out.coming && s.life != 0 && !s.paused && len(s.open) == 0
 		return in.op == cellTrigger && !in.allow && open && s.known[in.request] == ""
 	}
 	return false

@@ -433,6 +433,41 @@ func isReason(err error, reason string) bool {
 	return errors.As(err, &p) && p.Reason == reason
 }
 
+// TestARefusedTriggerKeepsWhatItNames asks for a run while the owner of the shard has heard neither of the end of
+// a run nor of the time that came behind it. The refusal names the run of that time: it is made by then, and does not
+// hang on an owner who may find the time missed when it comes back.
+func TestARefusedTriggerKeepsWhatItNames(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		spec := everySpec(time.Minute)
+		spec.CatchUp = schedule.None
+		spec.Template.Task.Visibility = 5 * time.Minute
+		start := time.Now()
+		owner, other, w := besideOwner(t, f, spec)
+		w.last = func(*store.RunOf) time.Duration { return 59500 * time.Millisecond }
+		time.Sleep(time.Until(start.Add(119 * time.Second))) // the first run ends in half a second
+		owner.Store.Freeze(true)
+		time.Sleep(1500 * time.Millisecond)
+		all := other.Sys.Schedules
+		_, err := all.Trigger(t.Context(), schedules.Trigger{Topic: "mail", Name: "nightly", Overlap: schedule.Skip})
+		var refused *problem.Error
+		if !errors.As(err, &refused) || refused.Reason != "RUN_OPEN" {
+			t.Fatalf("behind the second time: %v", err)
+		}
+		is, err := all.Get(t.Context(), "mail", "nightly")
+		if err != nil || len(is.Open) != 1 || is.RunID(is.Open[0]) != refused.ID || is.Totals[schedule.Done] != 1 {
+			t.Errorf("the trigger was refused because of %s; open are %v, and ended %v: %v", refused.ID, is.Open, is.Totals, err)
+		}
+		owner.Store.Freeze(false)
+		time.Sleep(5 * time.Second)
+		w.mu.Lock()
+		if w.got[refused.ID] != 1 {
+			t.Errorf("the run that the refusal names was delivered %d times", w.got[refused.ID])
+		}
+		w.mu.Unlock()
+		w.stop()
+	})
+}
+
 // TestAUserKnowsThatAScheduleIsFinished asks for changes while the owner of the shard has not
 // heard of the end of the last run: a pause that was answered OK, and did nothing, would let the
 // schedule run after an edit.
@@ -451,6 +486,9 @@ func TestAUserKnowsThatAScheduleIsFinished(t *testing.T) {
 			if !isReason(err, "SCHEDULE_FINISHED") {
 				t.Errorf("%s after the end of the last run: %v", what, err)
 			}
+		}
+		if is, err := all.Get(t.Context(), "mail", "nightly"); err != nil || is.Phase != schedule.Finished || len(is.Open) > 0 {
+			t.Errorf("the schedule that is said to be finished is in phase %v, open are %v: %v", is.Phase, is.Open, err)
 		}
 		owner.Store.Freeze(false)
 		time.Sleep(5 * time.Second)

@@ -111,6 +111,9 @@ type Effects struct {
 	Over    bool   // a pause, resume, trigger or backfill was refused: the schedule is finished, perhaps since an event before it in the step
 }
 
+// refuses reports whether the step refused what a user asked for.
+func (out *Effects) refuses() bool { return out.RunOpen != "" || out.Over }
+
 // Make is a task that is to be made from the template.
 type Make struct {
 	ID string

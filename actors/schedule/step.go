@@ -22,7 +22,8 @@ func StepAll(s *Schedule, events []Event, env Env) (*Schedule, Effects) {
 	p.s.passUntracked(env.Now)
 	p.s.Early = slices.DeleteFunc(p.s.Early, func(at store.Millis) bool { return at <= min(env.Now, s.Decided) })
 	for i, e := range events {
-		if p.happened(e); p.out.Gone {
+		p.happened(e)
+		if p.out.Gone || i > 0 && p.out.refuses() { // a refusal changes nothing of what was decided before it
 			break
 		}
 		if more := i+1 < len(events) && ofRun(e) && ofRun(events[i+1]); !more {
@@ -192,14 +193,15 @@ func (p *step) trigger(e Trigger) {
 	if p.over() {
 		return
 	}
+	stays := slices.IndexFunc(p.s.Open, func(r Run) bool { return !p.canTakeBack(r, ahead) })
+	if e.Overlap == Skip && !p.s.Untracked && stays >= 0 {
+		p.out.RunOpen = p.s.RunID(p.s.Open[stays])
+		return
+	}
 	if e.Overlap != Allow {
 		p.takeBack(ahead)
 	}
 	o := Occurrence{At: p.Now, Origin: ByTrigger, N: hashOf(e.Request)}
-	if p.isBusy() && e.Overlap == Skip {
-		p.out.RunOpen = p.s.RunID(p.s.Open[0])
-		return
-	}
 	if e.Request != "" {
 		p.s.Requests = lastOf(append(p.s.Requests, e.Request), requests)
 	}
@@ -238,8 +240,7 @@ const (
 func (p *step) takeBack(far reach) (named []Occurrence) {
 	kept := p.s.Open[:0]
 	for _, r := range p.s.Open {
-		pending := r.At > p.Now || far == notDue && r.Due > p.Now
-		if !pending || r.Begun || r.Walk || r.Origin != ByTimetable {
+		if !p.canTakeBack(r, far) {
 			kept = append(kept, r)
 			continue
 		}
@@ -253,6 +254,11 @@ func (p *step) takeBack(far reach) (named []Occurrence) {
 	}
 	p.s.Open = kept
 	return named
+}
+
+func (p *step) canTakeBack(r Run, far reach) bool {
+	pending := r.At > p.Now || far == notDue && r.Due > p.Now
+	return pending && !r.Begun && !r.Walk && r.Origin == ByTimetable
 }
 
 // unmake takes the task of a run back, or does not make it after all.

@@ -44,7 +44,8 @@ func (s *Schedules) change(ctx context.Context, topic, name string, what eventOf
 }
 
 // step takes one step of a schedule and commits it. It returns nil when the schedule has to
-// be read again first.
+// be read again first. An event that is refused changes nothing, but what the step decided before it is
+// committed: the refusal may tell of that, as of a run that is open.
 func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event) (*located, schedule.Effects, *problem.Error) {
 	now, err := at.now(ctx, s.node.Clocks(), s.cells)
 	if err != nil {
@@ -62,18 +63,19 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	if e != nil {
 		return nil, schedule.Effects{}, e
 	}
-	refused, leave := refuses(ctx, s.tasks, at.topic)
+	full, leave := refuses(ctx, s.tasks, at.topic)
 	defer leave()
 	after, out := schedule.StepAll(at.Schedule, append(events, event), schedule.Env{
-		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: refused, Place: s.placer(at.topic.Name),
+		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: full, Place: s.placer(at.topic.Name),
 	})
 	after.Taken = taken
-	if refusal := refusal(at.Name, &out); refusal != nil {
+	refused := refusal(at.Name, &out)
+	if refused != nil && len(events) == 0 { // it is of the schedule as it was read
 		changed, e := s.changed(ctx, at)
 		if changed || e != nil {
 			return nil, out, e
 		}
-		return nil, out, refusal
+		return nil, out, refused
 	}
 	c, err := schedule.Commit(after, &out, at.cell.Version, at.topic, now)
 	if err != nil {
@@ -103,6 +105,7 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		return nil, out, e
 	}
 	if done, e = s.commit(ctx, at, &c); !done || e != nil {
+		at.unsure = at.unsure && refused == nil // what was asked for is not in the commit
 		return nil, out, e
 	}
 	if out.Behind { // the commit has decided some of what comes before
@@ -110,12 +113,12 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	}
 	next := *at
 	next.Schedule, next.cell = after, c.Puts[0].Cell
-	if _, ok := event.(schedule.Edit); ok {
+	if _, edits := event.(schedule.Edit); edits {
 		if next.table, err = after.Table(); err != nil {
 			return nil, out, problem.Bug(err)
 		}
 	}
-	return &next, out, nil
+	return &next, out, refused
 }
 
 // refuses reports whether a topic takes no task now, as its owner asks. leave is called once the step is made.
