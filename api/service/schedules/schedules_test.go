@@ -3,6 +3,7 @@ package schedules_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -384,6 +385,41 @@ func TestAFinishedScheduleIsNotTriggered(t *testing.T) {
 		}
 		if again := put(t, s, n); again.Outcome != schedules.Unchanged {
 			t.Errorf("the same put again: %+v", again)
+		}
+	})
+}
+
+// TestTheBoundOfAPutIsOfNoOtherCall has a schedule be as large as a put lets it be: what it comes to remember has
+// room of its own.
+func TestTheBoundOfAPutIsOfNoOtherCall(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		large := func(bytes int) schedules.Definition {
+			n := scheduled("large", cron("30 2 1 1 *"))
+			n.Template, n.Workflow = schedule.Template{}, &graph.Definition{}
+			for i := range 8 {
+				task := graph.Template{Task: store.Task{Payload: make([]byte, bytes/8), MaxRetries: -1}}
+				n.Workflow.Steps = append(n.Workflow.Steps, graph.Step{Name: fmt.Sprint("s", i), Task: &task})
+			}
+			return n
+		}
+		bytes := schedule.MaxBody
+		for ; ; bytes -= 256 {
+			_, err := s.Schedules.Put(t.Context(), large(bytes), nil)
+			if err == nil {
+				break
+			}
+			if servicetest.ReasonOf(err) != "BAD_SCHEDULE" {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Schedules.Put(t.Context(), large(bytes+512), nil); servicetest.ReasonOf(err) != "BAD_SCHEDULE" {
+			t.Errorf("an edit that makes it larger: %v", err)
+		}
+		if _, err := s.Schedules.Pause(t.Context(), "", "large", "ada", strings.Repeat("x", 1000)); err != nil {
+			t.Errorf("a pause with a long note: %v", err)
+		}
+		if _, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "large", Request: "one"}); err != nil {
+			t.Errorf("a trigger: %v", err)
 		}
 	})
 }

@@ -81,7 +81,7 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	if err != nil {
 		return nil, out, problem.Bug(err)
 	}
-	if len(c.Puts[0].Body) > schedule.MaxBody {
+	if len(c.Puts[0].Body) > schedule.MaxBody && at.puts(event) {
 		return nil, out, problem.BadField(runField(after), "BAD_SCHEDULE", "the schedule has %d bytes; at most %d are allowed", len(c.Puts[0].Body), schedule.MaxBody)
 	}
 	schedule.Nudge(&c, now)
@@ -119,6 +119,12 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		}
 	}
 	return &next, out, refused
+}
+
+// puts reports whether a step is of a put, which is bounded: what a schedule comes to remember has room of its own.
+func (at *located) puts(event schedule.Event) bool {
+	_, edits := event.(schedule.Edit)
+	return edits || at.cell.Version == 0
 }
 
 // refuses reports whether a topic takes no task now, as its owner asks. leave is called once the step is made.
