@@ -160,6 +160,7 @@ func (m *memory) admit(now store.Millis, e store.Entry, ahead store.Millis) (wai
 	if e.Due <= now && m.orders.MustWait(e) {
 		return false
 	}
+	m.wheel.moves(e.ID)
 	l, reached := m.lanes.Lane(e.Traits, &m.window), now+m.reach(e, ahead)
 	if !m.fits(reached, e.Due, l) {
 		if l.Limited() {

@@ -28,10 +28,18 @@ type stagedWheel struct {
 	page  int           // how much to keep room for
 	tasks []store.Entry // to be inserted
 	exact []store.Entry // and such as are not held ahead
+	moved int           // tasks of the wheel that this step puts there once more
 }
 
-// all is how many tasks there are, with those to be inserted.
-func (w *stagedWheel) all() int { return w.Len() + len(w.tasks) + len(w.exact) }
+// all is how many tasks there are, with those to be inserted. A task that is read again counts once.
+func (w *stagedWheel) all() int { return w.Len() + len(w.tasks) + len(w.exact) - w.moved }
+
+// moves notes that a task is about to be staged or removed: if it is in the wheel, its place is free.
+func (w *stagedWheel) moves(id string) {
+	if _, there := w.Wheel.Due(id); there {
+		w.moved++
+	}
+}
 
 // stage puts a task into the wheel at the end of the step.
 func (w *stagedWheel) stage(e store.Entry, exact bool) {
@@ -47,6 +55,7 @@ func (w *stagedWheel) stage(e store.Entry, exact bool) {
 
 // insert puts what was staged into the wheel.
 func (w *stagedWheel) insert() {
+	w.moved = 0
 	if len(w.exact) > 0 {
 		w.InsertExact(w.exact)
 		clear(w.exact)
@@ -77,6 +86,6 @@ func (w *stagedWheel) Remove(id string) {
 
 // Clear takes everything out.
 func (w *stagedWheel) Clear() {
-	w.tasks, w.exact, w.ahead.crowds = nil, nil, nil
+	w.tasks, w.exact, w.moved, w.ahead.crowds = nil, nil, 0, nil
 	w.Wheel.Clear()
 }
