@@ -15,53 +15,83 @@ const tallyPrefix = "tfrom/"
 
 // tally is a cell that remembers a number.
 type tally struct {
-	put  store.Put // that changes it
-	last int64
+	put    store.Put // that changes it
+	last   int64
+	server uint64 // that it was read from, at the latest: another one may have an earlier number
 }
 
 // handOn delivers parcels of the out-box, in order of their numbers for each shard that they
 // go to, and reports whether there are more. A shard remembers in a cell, the tally, what it
-// got of this one: so each arrives once, however often it is sent.
+// got of this one: so each arrives once, however often it is sent. What a shard does not take now waits with all
+// that is behind it for that shard, and holds up no other one. The first error is returned.
 func (l mover) handOn(ctx context.Context) (more bool, err error) {
+	pass := handing{mover: l, down: make(map[store.Shard]bool)}
 	for range l.Knobs.HandPages {
 		parcels, err := l.outgoing(ctx)
-		if err != nil || len(parcels) == 0 {
+		if err != nil {
 			return false, err
 		}
-		if err := l.handOnAll(ctx, parcels); err != nil {
+		if len(parcels) == 0 {
+			return false, pass.err
+		}
+		if err := pass.handOnAll(ctx, parcels); err != nil {
 			return false, err
 		}
 	}
-	return true, nil
+	return true, pass.err
 }
 
-// handOnAll delivers parcels, and forgets them here.
-func (l mover) handOnAll(ctx context.Context, parcels []store.Parcel) error {
+// handing is one pass over the out-box.
+type handing struct {
+	mover
+	down map[store.Shard]bool // that get nothing more in this pass: a tally is a prefix
+	err  error                // the first one of a shard that is down
+}
+
+func (h *handing) fail(to store.Shard, err error) {
+	if h.down[to] = true; h.err == nil {
+		h.err = err
+	}
+}
+
+// handOnAll delivers parcels, and forgets those here that have arrived.
+func (h *handing) handOnAll(ctx context.Context, parcels []store.Parcel) error {
 	byShard := make(map[store.Shard][]store.Parcel)
 	var order []store.Shard
+	var arrived []int64
 	for i := range parcels {
-		to, there, err := l.destination(ctx, &parcels[i])
-		if err != nil {
-			return err
-		}
-		if there {
+		p := &parcels[i]
+		shards := h.destinations(p)
+		to := shards[len(shards)-1]
+		if h.down[to] {
 			continue
 		}
-		if byShard[to] == nil {
+		there, err := h.arrivedIn(ctx, shards, p.Number)
+		switch {
+		case err != nil:
+			h.fail(to, err)
+			continue
+		case there:
+			arrived = append(arrived, p.Number)
+			continue
+		case byShard[to] == nil:
 			order = append(order, to)
 		}
-		byShard[to] = append(byShard[to], parcels[i])
+		byShard[to] = append(byShard[to], *p)
 	}
 	for _, to := range order {
-		if err := l.deliver(ctx, to, byShard[to]); err != nil {
-			return err
+		if err := h.deliver(ctx, to, byShard[to]); err != nil {
+			h.fail(to, err)
+			continue
+		}
+		for i := range byShard[to] {
+			arrived = append(arrived, byShard[to][i].Number)
 		}
 	}
-	arrived := make([]int64, len(parcels))
-	for i := range parcels {
-		arrived[i] = parcels[i].Number
+	if len(arrived) == 0 {
+		return nil
 	}
-	_, _, err := l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{{Drop: arrived}})
+	_, _, err := h.commitAll(ctx, h.ID, &h.Fence, []store.Commit{{Drop: arrived}})
 	return err
 }
 
@@ -82,26 +112,26 @@ func (l mover) outgoing(ctx context.Context) (found []store.Parcel, err error) {
 // tallyOf is the cell in which other shards remember what they got of this one.
 func (l mover) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.ID.N)) }
 
-// destination is the shard that a parcel goes to: that of the generation behind this one, though there may be
-// newer ones, so that what is told to a schedule does not overtake it where reshards follow each other. It has
-// arrived if that shard has it, or one that the parcel went to before there were newer ones.
-func (l mover) destination(ctx context.Context, p *store.Parcel) (to store.Shard, there bool, err error) {
+// destinations are the shards behind this one that a parcel may have gone to, the newest first. It goes to the last of
+// them, that of the generation behind this one, so that what is told to a schedule does not overtake it where reshards
+// follow each other.
+func (l mover) destinations(p *store.Parcel) []store.Shard {
 	shards := schedule.Shards(l.Topic, p.To.Key())
-	to = shards[0]
-	for _, s := range shards {
-		if s.N <= l.ID.N { // older ones are not asked
-			break
-		}
-		t, err := l.tallyIn(ctx, s)
-		if err != nil {
-			return to, false, err
-		}
-		if t.last >= p.Number {
-			return to, true, nil
-		}
-		to = s
+	n := 1
+	for n < len(shards) && shards[n].N > l.ID.N {
+		n++
 	}
-	return to, false, nil
+	return shards[:n]
+}
+
+// arrivedIn reports whether one of some shards has got a parcel of this one.
+func (l mover) arrivedIn(ctx context.Context, shards []store.Shard, number int64) (bool, error) {
+	for _, s := range shards {
+		if t, err := l.tallyIn(ctx, s); err != nil || t.last >= number {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // deliver puts parcels into the in-box of another shard.
@@ -125,7 +155,7 @@ func (l mover) deliver(ctx context.Context, to store.Shard, parcels []store.Parc
 // was quicker: the next look knows.
 func (l *look) commitCounted(ctx context.Context, s store.Shard, f *store.Fence, t *tally, number int64, c store.Commit) error {
 	t.put.Body = strconv.AppendInt(nil, number, 10)
-	c.Puts = []store.Put{t.put}
+	c.Puts, c.From = []store.Put{t.put}, t.server
 	_, results, err := l.commitAll(ctx, s, f, []store.Commit{c})
 	if err != nil {
 		return err
@@ -156,6 +186,7 @@ func (l mover) tallyIn(ctx context.Context, s store.Shard) (*tally, error) {
 
 // tally reads a cell that remembers a number.
 func (l mover) tally(ctx context.Context, s store.Shard, id store.CellID) (t tally, err error) {
+	t.server = l.Store.Server(ctx, s)
 	cells, err := l.Store.Cells(ctx, s, []store.CellID{id})
 	if err != nil {
 		return t, err

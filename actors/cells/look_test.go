@@ -35,9 +35,11 @@ type lookRig struct {
 // failingCells fails the next calls, or lets somebody else be quicker.
 type failingCells struct {
 	cellStoreOf
-	commits, reads int    // calls that are to fail
-	lose           int    // commits that are made, and whose answer is lost
-	before         func() // called once, before a commit
+	commits, reads int         // calls that are to fail
+	lose           int         // commits that are made, and whose answer is lost
+	before         func()      // called once, before a commit
+	elsewhere      func()      // called before each commit without a fence
+	down           store.Shard // whose calls fail; without a topic: none
 }
 
 // cellStoreOf is the role under another name: one field cannot be called as its method.
@@ -50,6 +52,12 @@ func (f *failingCells) Commit(ctx context.Context, s store.Shard, fence *store.F
 		f.before = nil
 		before()
 	}
+	if fence == nil && f.elsewhere != nil {
+		f.elsewhere()
+	}
+	if f.isDown(s) {
+		return store.Stamp{}, nil, errBroken
+	}
 	if f.commits > 0 {
 		f.commits--
 		return store.Stamp{}, nil, errBroken
@@ -60,6 +68,17 @@ func (f *failingCells) Commit(ctx context.Context, s store.Shard, fence *store.F
 		return store.Stamp{}, nil, errBroken
 	}
 	return stamp, results, err
+}
+
+func (f *failingCells) isDown(s store.Shard) bool {
+	return f.down.Topic != "" && f.down.Name() == s.Name()
+}
+
+func (f *failingCells) Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error) {
+	if f.isDown(s) {
+		return nil, errBroken
+	}
+	return f.cellStoreOf.Cells(ctx, s, ids)
 }
 
 func (f *failingCells) Wakes(ctx context.Context, s store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {

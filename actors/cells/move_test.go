@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
@@ -73,6 +75,77 @@ func TestAScheduleThatWakesSoonMovesFirst(t *testing.T) {
 		r.mustLook()
 		if got := r.arrived(to); !slices.Contains(got, schedule.CellID("soon")) {
 			t.Errorf("after one look %d schedules have arrived, and the one that wakes soon is none of them", len(got))
+		}
+	})
+}
+
+// TestAShardThatIsDownHoldsUpNoOther: what goes to one that takes nothing waits for it, in order, and the rest arrives.
+func TestAShardThatIsDownHoldsUpNoOther(t *testing.T) {
+	for down := 1; down <= 2; down++ {
+		inBubble(t, func(r *lookRig) {
+			r.Knobs.HandBatch = 7
+			r.daily(24)
+			r.reshard()
+			r.topic.Shards = 2
+			shard := func(n int) store.Shard { return store.Shard{Topic: "mail", N: n} }
+			want := make(map[store.CellID]int)
+			for i := range 24 {
+				name := fmt.Sprint("daily-", i)
+				want[schedule.CellID(name)] = schedule.Shards(r.topic, name)[0].N
+			}
+			r.failing.down = shard(down)
+			for range 3 {
+				if out := r.look(); !errors.Is(out.Err, errBroken) {
+					t.Errorf("a look while shard %d is down: %v", down, out.Err)
+				}
+			}
+			for id, n := range want {
+				if got, is := count(r.arrived(shard(n)), id), n != down; is != (got == 1) {
+					t.Errorf("shard %d is down: %s is %d times in shard %d", down, id, got, n)
+				}
+			}
+			r.failing.down = store.Shard{}
+			r.mustLook()
+			for id, n := range want {
+				if got := count(r.arrived(shard(n)), id); got != 1 {
+					t.Errorf("shard %d was down: %s is %d times in shard %d", down, id, got, n)
+				}
+			}
+		})
+	}
+}
+
+// TestAShardThatIsSetBackTakesNothingTwice: an owner is about to deliver by a tally that it read before that, and the
+// next one was quicker.
+func TestAShardThatIsSetBackTakesNothingTwice(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("first")
+		to := r.reshard()
+		r.mustLook() // now there is a tally
+		r.put("second")
+		r.put("third")
+		next, all := *r, *r.failing
+		next.Looker, next.progress = NewLooker(r.Shard), Progress{}
+		next.Store, next.failing = &all, &all
+		r.Knobs.HandBatch = 1
+		var was *memstore.Store
+		r.failing.elsewhere = func() {
+			if was == nil { // the second one is about to arrive
+				was = r.db.Clone()
+				return
+			}
+			r.failing.elsewhere = nil
+			r.db.Restore(was)
+			next.mustLook()
+		}
+		if out := r.look(); !errors.Is(out.Err, store.ErrAnotherServer) {
+			t.Errorf("it has come to %v", out.Err)
+		}
+		r.mustLook()
+		for _, name := range []string{"second", "third"} {
+			if got := count(r.arrived(to), schedule.CellID(name)); got != 1 {
+				t.Errorf("%s has arrived %d times", name, got)
+			}
 		}
 	})
 }
