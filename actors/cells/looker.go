@@ -74,6 +74,7 @@ type Progress struct {
 	Heard int64 // number of the last one that is known to be there
 
 	wakes    store.Wake // behind which a look into the lead goes on
+	others   store.Wake // up to which only cells wake that stay in a shard of before a reshard
 	forget   int64      // parcels up to this number are to be forgotten
 	putOff   int64      // those behind Taken up to this number are put off
 	from     uint64     // the server that says so, see store.Stamp; no other makes what follows from it
@@ -101,7 +102,7 @@ func (p *Progress) leadOf() time.Duration { return max(p.lead, schedule.Lead) }
 // over is how far looks have come on a store that may have been set back: nothing of its parcels
 // is known.
 func (p Progress) over() Progress {
-	p.Taken, p.Heard, p.forget, p.putOff, p.wakes, p.checked = 0, 0, 0, 0, store.Wake{}, store.Wake{}
+	p.Taken, p.Heard, p.forget, p.putOff, p.wakes, p.others, p.checked = 0, 0, 0, 0, store.Wake{}, store.Wake{}, store.Wake{}
 	return p
 }
 

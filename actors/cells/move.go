@@ -11,6 +11,9 @@ import (
 // moveBatch is how many schedules a look sends off at most: about as many as one commit has room for.
 const moveBatch = 1000
 
+// wakePages is how many pages of wakes a look reads at most to find the schedules among them.
+const wakePages = 10
+
 // former reports whether the shard is of before a reshard: its schedules are to be in others.
 func (l *look) former() bool { return Former(l.Topic, l.ID.N) }
 
@@ -40,21 +43,18 @@ func (l mover) move(ctx context.Context) error {
 		l.out.Again = l.out.Again || more
 		return err
 	}
-	cells, err := l.leaving(ctx)
-	if err != nil {
+	cells, some, err := l.leaving(ctx)
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(cells) == 0 {
+	case !some:
 		return l.tidy(ctx)
+	case len(cells) == 0:
+		return nil
 	}
 	l.looks = nil
 	for _, c := range cells {
-		if c.List != schedule.CorruptList && !l.waits[c.ID] { // what it has not taken yet would be lost
-			l.looks = append(l.looks, schedule.Look{Cell: c, Topic: l.Topic})
-		}
-	}
-	if len(l.looks) == 0 {
-		return nil
+		l.looks = append(l.looks, schedule.Look{Cell: c, Topic: l.Topic})
 	}
 	l.out.Again = true
 	if err := l.sendAll(ctx); err != nil {
@@ -64,41 +64,57 @@ func (l mover) move(ctx context.Context) error {
 	return err
 }
 
-// leaving returns the schedules that are sent off next: those that wake first, and then any. It returns
-// none when none is there.
-func (l mover) leaving(ctx context.Context) ([]store.Cell, error) {
-	cells, full, err := l.wakeFirst(ctx)
-	if err != nil || full || len(cells) > moveBatch/2 {
-		return cells, err
+// leaving returns the schedules that are sent off next: those that wake first, and then any. It reports whether
+// there are some, which may stay.
+func (l mover) leaving(ctx context.Context) (leave []store.Cell, some bool, err error) {
+	known := make(map[store.CellID]bool)
+	add := func(cells []store.Cell) {
+		for _, c := range cells {
+			some = true
+			if !known[c.ID] && l.mayLeave(&c) {
+				known[c.ID], leave = true, append(leave, c)
+			}
+		}
 	}
-	there := make(map[store.CellID]bool, len(cells))
-	for i := range cells {
-		there[cells[i].ID] = true
+	first, full, err := l.wakeFirst(ctx)
+	if add(first); err != nil || full || len(leave) > moveBatch/2 {
+		return leave, some, err
 	}
 	for cursor := ""; ; {
 		page, next, err := l.Store.CellPage(ctx, l.ID, store.CellSchedule, cursor, moveBatch)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		page = slices.DeleteFunc(page, func(c store.Cell) bool { return there[c.ID] })
-		if cells = append(cells, page...); len(cells) > 0 || next == "" {
-			return cells, nil
+		if add(page); len(leave) > 0 || next == "" {
+			return leave, some, nil
 		}
 		cursor = next
 	}
 }
 
+// mayLeave reports whether a schedule can be read, and has taken what was told to it: that would be lost.
+func (l mover) mayLeave(c *store.Cell) bool { return c.List != schedule.CorruptList && !l.waits[c.ID] }
+
 // wakeFirst returns the schedules among the cells that wake first. full: these are as many bytes as one
-// read gives.
+// read gives. What else wakes stays here: the next look goes on behind it. A schedule that comes to wake before
+// that is one of the others.
 func (l mover) wakeFirst(ctx context.Context) (cells []store.Cell, full bool, err error) {
-	_, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{To: store.MaxDue, Limit: moveBatch})
-	if err != nil {
-		return nil, false, err
-	}
 	var ids []store.CellID
-	for _, w := range wakes {
-		if w.ID.Kind() == store.CellSchedule {
-			ids = append(ids, w.ID)
+	after := l.Progress.others
+	for range wakePages {
+		_, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: after, To: store.MaxDue, Limit: moveBatch})
+		if err != nil {
+			return nil, false, err
+		}
+		for _, w := range wakes {
+			if after = w; w.ID.Kind() == store.CellSchedule {
+				ids = append(ids, w.ID)
+			} else if len(ids) == 0 {
+				l.out.Progress.others = w
+			}
+		}
+		if len(wakes) < moveBatch || len(ids) > moveBatch/2 {
+			break
 		}
 	}
 	if len(ids) == 0 {

@@ -79,6 +79,47 @@ func TestAScheduleThatWakesSoonMovesFirst(t *testing.T) {
 	})
 }
 
+// TestAScheduleMovesFirstThoughOthersWakeBefore: workflows stay, and more of them than are read at once wake before it.
+func TestAScheduleMovesFirstThoughOthersWakeBefore(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.daily(4 * moveBatch)
+		r.workflows(3*moveBatch, r.Now().Add(30*time.Minute))
+		r.putWith("soon", func(s *schedule.Spec) {
+			s.Timetable = timetable.Spec{Entries: []timetable.Entry{{Every: time.Hour}}}
+		})
+		to := r.reshard()
+		r.mustLook()
+		if got := r.arrived(to); !slices.Contains(got, schedule.CellID("soon")) {
+			t.Errorf("after one look %d schedules have arrived, and the one that wakes soon is none of them", len(got))
+		}
+	})
+}
+
+// TestWhatCannotMoveHidesNothing: those that cannot be read stay, and fill more than a page.
+func TestWhatCannotMoveHidesNothing(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.put("moves")
+		moves := r.schedule("moves")
+		var c store.Commit
+		for i := range 2 * moveBatch {
+			c.Puts = append(c.Puts, store.Put{Cell: store.Cell{ID: schedule.CellID(fmt.Sprint("corrupt-", i)), List: schedule.CorruptList, Body: []byte{1}}})
+		}
+		body, err := schedule.Encode(moves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Puts = append(c.Puts, store.Put{Cell: store.Cell{ID: schedule.CellID("moves"), Body: body}, If: store.AnyVersion}) // it wakes no more
+		r.commit(c)
+		to := r.reshard()
+		for range 2 {
+			r.mustLook()
+		}
+		if got := r.arrived(to); !slices.Contains(got, schedule.CellID("moves")) {
+			t.Errorf("after two looks %v have arrived", got)
+		}
+	})
+}
+
 // TestAShardThatIsDownHoldsUpNoOther: what goes to one that takes nothing waits for it, in order, and the rest arrives.
 func TestAShardThatIsDownHoldsUpNoOther(t *testing.T) {
 	for down := 1; down <= 2; down++ {
@@ -148,6 +189,16 @@ func TestAShardThatIsSetBackTakesNothingTwice(t *testing.T) {
 			}
 		}
 	})
+}
+
+// workflows puts headers that wake at a moment.
+func (r *lookRig) workflows(n int, wake store.Millis) {
+	r.Helper()
+	var c store.Commit
+	for i := range n {
+		c.Puts = append(c.Puts, store.Put{Cell: store.Cell{ID: store.CellID(fmt.Sprintf("%cflow-%d", store.CellWorkflow, i)), Wake: wake, Body: []byte("x")}})
+	}
+	r.commit(c)
 }
 
 // TestAnEndOvertakesThoseThatMove: a run that began before a reshard has ended for its schedule as soon
