@@ -15,8 +15,8 @@ const (
 	ClassWork       Class = iota + 1 // tasks, and children of workflows. They wait while their topic is paused or has no room
 	ClassCompletion                  // ends of steps and children, for the inbox of a workflow. They never wait for a policy
 	ClassAsk                         // "end", "pause", "go on", for a task or a child
-	ClassMove                        // entities and their notifications, for the next generation of shards
-	ClassInbox                       // the inbox of the source, whose messages the source itself receives and sends on. No message is sent to it
+	ClassMove                        // entities and their notifications, for the next generation of shards. No node sends any, see docs/adr/096
+	ClassInbox                       // the inbox of the source, whose messages the source itself receives and sends on. No message is sent to it, and no node receives any
 )
 
 // Queue names an outbox queue: the messages of a class that a shard sends to a topic. The source's

@@ -125,6 +125,11 @@ type turn struct {
 	out     Outcome
 }
 
+// Carries reports whether the relay carries a queue. What nodes of a later version send in other classes is left to them.
+func Carries(q store.Queue) bool {
+	return q.Class == store.ClassWork || q.Class == store.ClassCompletion || q.Class == store.ClassAsk
+}
+
 // Turn carries a page of a queue.
 func (r *Relay) Turn(ctx context.Context, from Start) *Outcome {
 	t := &turn{Relay: r, Start: from, sizes: r.Knobs.WithDefaults(), servers: make(map[store.Shard]uint64)}

@@ -154,11 +154,13 @@ func (o *Outbox) Look() {
 
 func (o *Outbox) wake(queues []store.Queue) {
 	for _, q := range queues {
-		if q.Class == store.ClassAsk && o.mayBeInOldBox(q.To) {
+		switch {
+		case !relay.Carries(q):
+		case q.Class == store.ClassAsk && o.mayBeInOldBox(q.To):
 			o.asks = append(o.asks, q)
-			continue
+		default:
+			o.ring.Wake(q)
 		}
-		o.ring.Wake(q)
 	}
 	o.Host.Flush()
 }

@@ -261,6 +261,22 @@ func TestAnOwnerCarriesWhatItFinds(t *testing.T) {
 	})
 }
 
+// What nodes of a later version send in classes of their own lies there until one of them owns the shard.
+func TestWhatIsOfALaterVersionStays(t *testing.T) {
+	inBubble(t, func(h *host) {
+		h.sends(store.ClassMove, store.Message{Topic: "audit", To: "snightly", Body: []byte("x")})
+		h.sends(store.ClassWork, h.work("audit", "a"))
+		h.claims()
+		h.settles()
+		h.made("audit", 1)
+		h.rests()
+		page, err := h.db.Store.Messages(t.Context(), h.ID, h.queue(store.ClassMove, "audit"), 0, 10, 1000)
+		if err != nil || len(page.Messages) != 1 {
+			t.Errorf("of its queue %+v is left, %v", page, err)
+		}
+	})
+}
+
 func TestQueuesThatAreNamedAreCarried(t *testing.T) {
 	inBubble(t, func(h *host) {
 		h.claims()
