@@ -91,6 +91,7 @@ type TakeReply struct {
 	Now     time.Time // the store's clock at the step, to the microsecond; all moments are by it
 	Wants   []Taking  // one for each want, in order
 	Notices []Notice  // for others, to pass on
+	Lost    int       // tokens of Back that are lost, see TokenMark
 }
 
 // TakeStatus is what became of a want.

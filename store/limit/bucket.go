@@ -175,6 +175,11 @@ func (s *State) back(m store.TokenMark, r store.Rate, now int64) bool {
 	return true
 }
 
+// lost reports whether a token that cannot go back is lost: others were taken of its bucket since, which is not full.
+func (s *State) lost(m store.TokenMark, r store.Rate, now int64) bool {
+	return s.Kind == store.TokenBucket && m.Kind == s.Kind && m.To != 0 && s.Last > m.To && m.To+r.Slack().Microseconds() > now
+}
+
 // Rests is when nothing of the past counts any more, in microseconds.
 func (s *State) Rests(r store.Rate) int64 {
 	if s.Kind == store.TokenBucket {

@@ -28,7 +28,7 @@ func (t *Table) Take(q *store.Take, now time.Time) (*store.TakeReply, []Change) 
 	s := step{Table: t, q: q, now: now, us: now.UnixMicro(), ahead: q.Ahead().Microseconds(), seen: make(map[store.Limit]any)}
 	s.changed = t.sweepRates(1, now)
 	s.end()
-	reply := &store.TakeReply{Now: now, Wants: make([]store.Taking, len(q.Wants))}
+	reply := &store.TakeReply{Now: now, Wants: make([]store.Taking, len(q.Wants)), Lost: s.lost}
 	left := len(q.Holders)
 	for i := range q.Wants {
 		if left == 0 {
@@ -47,7 +47,7 @@ func (t *Table) Take(q *store.Take, now time.Time) (*store.TakeReply, []Change) 
 }
 
 func cloneReply(r *store.TakeReply) *store.TakeReply {
-	return &store.TakeReply{Now: r.Now, Wants: slices.Clone(r.Wants), Notices: slices.Clone(r.Notices)}
+	return &store.TakeReply{Now: r.Now, Wants: slices.Clone(r.Wants), Notices: slices.Clone(r.Notices), Lost: r.Lost}
 }
 
 // step is one Take at work.
@@ -60,6 +60,7 @@ type step struct {
 	seen    map[store.Limit]any
 	order   []any // of seen, the first first: *rateView and *capView
 	changed []Change
+	lost    int // tokens of Back
 }
 
 // capView is a cap in a step.
@@ -90,8 +91,13 @@ func (s *step) end() {
 	}
 	back := make(map[store.LimitKey]bool)
 	for _, m := range s.q.Marks() {
-		if r := s.rates[m.Key]; r != nil && r.back(m.TokenMark, s.q.Limits.RateOf(m.Key.Key), s.us) {
+		r, of := s.rates[m.Key], s.q.Limits.RateOf(m.Key.Key)
+		switch {
+		case r == nil: // it has rested since
+		case r.back(m.TokenMark, of, s.us):
 			back[m.Key] = true
+		case r.lost(m.TokenMark, of, s.us):
+			s.lost++
 		}
 	}
 	left := make(map[store.Limit]bool)

@@ -323,5 +323,6 @@ func (t *taking) decode(b string) (*store.TakeReply, bool) {
 		n.Node, n.Topic = store.FromLine(in.bytes(in.two()), q.Topic)
 		reply.Notices = append(reply.Notices, n)
 	}
+	reply.Lost = in.two()
 	return reply, !in.short && in.b == ""
 }

@@ -216,10 +216,12 @@ func takeBack(f *fixture) {
 	first := f.take(store.Take{Limits: limits, Holders: holders(9), Wants: []store.Want{{RateKey: "a"}, {RateKey: "b"}, {RateKey: "c"}}})
 	f.became("wants", first, store.Granted, store.Granted, store.Granted)
 	back := receipts(first)
-	f.take(store.Take{Limits: limits, Back: back[1:]}) // those that came last, whatever their order
+	equal(f, "lost tokens of those that came last", f.take(store.Take{Limits: limits, Back: back[1:]}).Lost, 0) // whatever their order
 	got := f.take(store.Take{Limits: limits, Holders: holders(9), Wants: []store.Want{{RateKey: "a"}, {RateKey: "b"}, {RateKey: "c"}, {RateKey: "d"}, {RateKey: "e"}, {RateKey: "f"}}})
 	f.became("wants once two went back", got, store.NoToken, store.Granted, store.Granted, store.Granted, store.Granted, store.NoToken)
-	f.take(store.Take{Limits: limits, Back: back[:1]}) // others took of the topic since, and nobody of its key
+	lost := f.take(store.Take{Call: 9, Limits: limits, Back: back[:1]}).Lost // others took of the topic since, and nobody of its key
+	equal(f, "lost tokens of one behind which others took", lost, 1)
+	equal(f, "lost tokens of the same call made again", f.take(store.Take{Call: 9, Limits: limits, Back: back[:1]}).Lost, 1)
 	f.take(store.Take{Limits: limits, Back: back[:1]}) // no second time
 	f.became("once one went back behind which others took", f.take(store.Take{Limits: limits, Holders: holders(1), Wants: []store.Want{{RateKey: "a"}}}), store.NoToken)
 	key := f.reserve(store.Reservation{Key: store.LimitKey{Topic: "mail", Key: "a"}, Rate: limits.KeyRate, N: 9})
@@ -231,7 +233,7 @@ func takeBackWindow(f *fixture) {
 	limits := store.TopicLimits{Rate: store.Rate{Kind: store.SlidingWindow, Count: 4, Period: time.Hour}}
 	first := f.take(store.Take{Limits: limits, Holders: holders(2), Wants: plain(2)})
 	f.take(store.Take{Limits: limits, Holders: holders(2), Wants: plain(2)})
-	f.take(store.Take{Limits: limits, Back: receipts(first)[:1]})
+	equal(f, "lost tokens of a window", f.take(store.Take{Limits: limits, Back: receipts(first)[:1]}).Lost, 0)
 	got := f.take(store.Take{Limits: limits, Holders: holders(2), Wants: plain(2)})
 	f.became("wants once one went back", got, store.Granted, store.NoToken)
 	got = f.take(store.Take{Limits: limits, Back: receipts(first)[1:], Holders: holders(2), Wants: plain(2)})

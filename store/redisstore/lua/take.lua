@@ -26,6 +26,7 @@
 --           3 no permit   1 of the key, 2 of the topic or 3 of the namespace, us of when to ask again
 --           4 over        1 of the key or 2 of the topic
 --         then number of notices, and for each: 1 rate or 0 cap, its number, after us, name
+--         then number of tokens that could not go back, and are lost
 
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -354,7 +355,7 @@ local function write(v)
 end
 
 -- What ends: permits, tokens that go back, places.
-local arg, ended, back, left = 22, {}, {}, {}
+local arg, ended, back, left, lost = 22, {}, {}, {}, 0
 for g = 1, num(21) do
   local i, n = num(arg), num(arg + 1)
   for from = arg + 2, arg + 1 + n, 1000 do redis.call('ZREM', KEYS[cap_key(i)], unpack(ARGV, from, min(from + 999, arg + 1 + n))) end
@@ -370,9 +371,13 @@ for n = 1, num(arg) do
     local state
     if kind == SLIDING_WINDOW then
       state = to + num(a + 2) > us and uncount(v, to) and windowed(v)
-    elseif v.last == to and to + ceil((num(a + 3) - 1) * num(a + 2) / max(1, num(a + 1))) > us then
-      v.last = from
-      state = bucketed(v)
+    elseif to + ceil((num(a + 3) - 1) * num(a + 2) / max(1, num(a + 1))) > us then
+      if v.last == to then
+        v.last = from
+        state = bucketed(v)
+      elseif v.last > to then
+        lost = lost + 1
+      end
     end
     if state then
       redis.call('SET', v.key, state, 'KEEPTTL')
@@ -468,7 +473,7 @@ for _, o in ipairs(opened) do
   close(v, is_rate, i)
 end
 
-local answer = pack('>i8I2', us, #out) .. table.concat(out) .. pack('>I2', #notices) .. table.concat(notices)
+local answer = pack('>i8I2', us, #out) .. table.concat(out) .. pack('>I2', #notices) .. table.concat(notices) .. pack('>I2', lost)
 if call ~= '0' then
   redis.call('HSET', calls, node, call .. ' ' .. whole(us) .. ' ' .. answer)
   redis.call('PEXPIRE', calls, CALL_LIFE / 1000)
