@@ -73,6 +73,7 @@ func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)
 		for _, name := range names {
 			f.Join(name)
 		}
+		synctest.Wait() // until each has heard of all
 		test(t, f)
 	})
 }
