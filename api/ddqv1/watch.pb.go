@@ -160,7 +160,8 @@ type WatchTasksRequest struct {
 	// some of the changes of a response appends to the cursor of the response before it,
 	// for each shard of those changes, the shard and the position of its last one, as
 	// varints. INVALID_ARGUMENT when it is not one of this topic; OUT_OF_RANGE,
-	// CURSOR_EXPIRED, when changes behind it are not kept any more.
+	// CURSOR_EXPIRED, when changes behind it are not kept any more, or a failover of the store lost the
+	// change that it is behind. A position that was appended does not show the latter.
 	Cursor []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// Where to begin without a cursor.
 	From WatchFrom `protobuf:"varint,3,opt,name=from,proto3,enum=ddq.v1.WatchFrom" json:"from,omitempty"`

@@ -27,6 +27,7 @@ func (sh *shard) clone() *shard {
 	c := newShard()
 	c.owner, c.fence, c.seq, c.sealed, c.life = sh.owner, sh.fence, sh.seq, sh.sealed, sh.life
 	c.index = sh.index
+	c.watching, c.log, c.logged = sh.watching, slices.Clone(sh.log), sh.logged
 	c.cells = sh.cells.clone()
 	c.in, c.out = box{sh.in.last, slices.Clone(sh.in.parcels)}, box{sh.out.last, slices.Clone(sh.out.parcels)}
 	c.queues = sh.queues.clone()

@@ -14,27 +14,44 @@ import (
 )
 
 // Set is how far the logs of a topic's shards are known, by shard.
-type Set map[int]int64
+type Set map[int]At
+
+// At is a position, and when the change there was made: a server that takes over from one whose last changes it
+// does not have gives their positions to others.
+type At struct {
+	Position int64
+	Made     int64 // microseconds, Unix; 0: not known
+}
+
+// Behind is the position of a change.
+func Behind(c *store.Change) At { return At{c.Position, c.At.UnixMicro()} }
 
 const (
-	cursorVersion = 1
-	cursorEnd     = 4 // its checksum
+	withoutMoments = 1 // the version of a cursor that any node reads
+	withMoments    = 2
+	cursorEnd      = 4 // its checksum
 )
 
 // Cursor writes a set for whoever comes back with them:
 //
 //	1  version
 //	4  hash of the topic's name
-//	   number of shards, then the number and position of each
+//	   number of shards, then the number and position of each, and when its change was made
 //	4  checksum
 //
 // The numbers of the middle are varints. What follows are pairs of shard and position
-// that go before: see WatchTasksRequest.cursor.
-func (p Set) Cursor(topic string) []byte {
-	b := binary.BigEndian.AppendUint32([]byte{cursorVersion}, uint32(place.HashID(topic)))
+// that go before: see WatchTasksRequest.cursor. Nodes of before do not read moments.
+func (p Set) Cursor(topic string, moments bool) []byte {
+	version := byte(withoutMoments)
+	if moments {
+		version = withMoments
+	}
+	b := binary.BigEndian.AppendUint32([]byte{version}, uint32(place.HashID(topic)))
 	b = binary.AppendUvarint(b, uint64(len(p)))
 	for _, n := range slices.Sorted(maps.Keys(p)) {
-		b = Append(b, n, p[n])
+		if b = Append(b, n, p[n].Position); moments {
+			b = binary.AppendUvarint(b, uint64(p[n].Made))
+		}
 	}
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
@@ -47,21 +64,21 @@ func Append(b []byte, shard int, position int64) []byte {
 // Parse reads what Cursor wrote for the same topic, whose shards have numbers up to highest.
 func Parse(topic string, cursor []byte, highest int) (Set, *problem.Error) {
 	bad := BadCursor()
-	if len(cursor) < 5+cursorEnd || cursor[0] != cursorVersion || binary.BigEndian.Uint32(cursor[1:]) != uint32(place.HashID(topic)) {
+	if len(cursor) < 5+cursorEnd || cursor[0] != withoutMoments && cursor[0] != withMoments || binary.BigEndian.Uint32(cursor[1:]) != uint32(place.HashID(topic)) {
 		return nil, bad
 	}
 	in := varints{b: cursor[5:]}
 	p := make(Set)
 	n := in.next()
 	for ; n > 0 && !in.short; n-- {
-		p.read(&in, highest)
+		p.read(&in, highest, cursor[0] == withMoments)
 	}
 	body := len(cursor) - len(in.b)
 	if in.short || len(in.b) < cursorEnd || binary.BigEndian.Uint32(in.b) != crc32.ChecksumIEEE(cursor[:body]) {
 		return nil, bad
 	}
 	for in.b = in.b[cursorEnd:]; len(in.b) > 0; {
-		if p.read(&in, highest); in.short {
+		if p.read(&in, highest, false); in.short {
 			return nil, bad
 		}
 	}
@@ -83,14 +100,17 @@ func (p Set) Within(end int) bool {
 	return true
 }
 
-// read reads the number and position of a shard.
-func (p Set) read(in *varints, highest int) {
-	n, position := in.next(), in.next()
-	if n > uint64(highest) || position > 1<<62 {
+// read reads the number and position of a shard, and its moment.
+func (p Set) read(in *varints, highest int, moment bool) {
+	n, position, made := in.next(), in.next(), uint64(0)
+	if moment {
+		made = in.next()
+	}
+	if n > uint64(highest) || position > 1<<62 || made > 1<<62 {
 		in.short = true
 		return
 	}
-	p[int(n)] = int64(position)
+	p[int(n)] = At{int64(position), int64(made)}
 }
 
 // varints reads them off the front of b. Past the end it reads zeros and says so.

@@ -2,6 +2,7 @@ package position
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -9,12 +10,15 @@ import (
 )
 
 func TestBadCursorsAreRefused(t *testing.T) {
-	good := Set{0: 5, 3: 1 << 40}.Cursor("mail")
-	got, err := Parse("mail", Append(slices.Clone(good), 3, 7), 1<<20)
-	if err != nil || got[0] != 5 || got[3] != 7 || len(got) != 2 {
-		t.Errorf("read %v, %v", got, err)
+	set := Set{0: {5, 1_700_000_000_000_000}, 3: {Position: 1 << 40}}
+	for moments, first := range map[bool]At{true: set[0], false: {Position: 5}} {
+		got, err := Parse("mail", Append(set.Cursor("mail", moments), 3, 7), 1<<20)
+		if err != nil || got[0] != first || got[3] != (At{Position: 7}) || len(got) != 2 {
+			t.Errorf("read %v, %v", got, err)
+		}
 	}
-	bad := map[string][]byte{"empty": {}, "of another topic": Set{0: 5}.Cursor("other"), "followed by a half": append(slices.Clone(good), 1)}
+	good := set.Cursor("mail", true)
+	bad := map[string][]byte{"empty": {}, "of another topic": set.Cursor("other", true), "followed by a half": append(slices.Clone(good), 1)}
 	for i := range good {
 		bad[fmt.Sprint("cut at ", i)] = good[:i]
 		flipped := slices.Clone(good)
@@ -29,14 +33,16 @@ func TestBadCursorsAreRefused(t *testing.T) {
 }
 
 func FuzzParseCursor(f *testing.F) {
-	f.Add(Set{0: 5, 3: 1 << 40}.Cursor("mail"))
+	for _, moments := range []bool{true, false} {
+		f.Add(Set{0: {5, 1_700_000_000_000_000}, 3: {Position: 1 << 40}}.Cursor("mail", moments))
+	}
 	f.Fuzz(func(t *testing.T, cursor []byte) {
 		p, err := Parse("mail", cursor, 1<<20)
 		if err != nil {
 			return
 		}
-		again, err := Parse("mail", p.Cursor("mail"), 1<<20)
-		if err != nil || len(again) != len(p) {
+		again, err := Parse("mail", p.Cursor("mail", true), 1<<20)
+		if err != nil || !maps.Equal(again, p) {
 			t.Errorf("%v becomes %v: %v", p, again, err)
 		}
 	})

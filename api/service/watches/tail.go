@@ -38,7 +38,9 @@ type tail struct {
 
 	mu     sync.Mutex
 	shards map[int]stretch // guarded by mu, as is the rest
-	end    int             // above the numbers of the topic's shards, as far as they are known
+	end    int             // above the numbers of the topic's shards; 0: not known yet
+
+	servers uint64 // from which they were read
 
 	indexed store.IndexSet // attributes that changes tell, once end is known
 	more    chan struct{}  // closed when there is more to see
@@ -124,6 +126,8 @@ func (t *tail) look(ctx context.Context) (most int, e *problem.Error) {
 	}
 	config := open.Config()
 	shards := place.Shards(config)
+	servers := t.logs.servers(ctx, shards)
+	t.readFrom(servers)
 	reads := make([]store.LogRead, len(shards))
 	for i, shard := range shards {
 		known, ok := t.at(shard.N)
@@ -136,6 +140,9 @@ func (t *tail) look(ctx context.Context) (most int, e *problem.Error) {
 	if err != nil {
 		return 0, problem.FromStore(err)
 	}
+	if t.logs.servers(ctx, shards) != servers {
+		return tailPage, nil // whose pages these are is not known: look again
+	}
 	for i := range pages {
 		if !pages[i].Watched {
 			return 0, errNotWatched(t.topic)
@@ -147,6 +154,16 @@ func (t *tail) look(ctx context.Context) (most int, e *problem.Error) {
 	}
 	t.takeIn(config, reads, pages)
 	return most, nil
+}
+
+// readFrom forgets what was read from other servers: watchers verify where they are, and read what these have.
+func (t *tail) readFrom(servers uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.servers != servers {
+		t.servers, t.end = servers, 0
+		clear(t.shards)
+	}
 }
 
 // at returns what is kept of a shard, if anything was read of it.
@@ -216,6 +233,7 @@ type news struct {
 	more    chan struct{}          // closed when there is more
 
 	known   bool           // what follows is known by now
+	servers uint64         // from which the changes were read
 	indexed store.IndexSet // by the topic
 }
 
@@ -227,9 +245,9 @@ func (t *tail) since(p position.Set) (news, *problem.Error) {
 	if t.err != nil {
 		return news{}, t.err
 	}
-	n := news{changes: make(map[int][]store.Change), more: t.more, known: t.end > 0, indexed: t.indexed}
+	n := news{changes: make(map[int][]store.Change), more: t.more, known: t.end > 0, servers: t.servers, indexed: t.indexed}
 	for shard, known := range t.shards {
-		switch at := p[shard]; {
+		switch at := p[shard].Position; {
 		case at < known.first:
 			n.behind = append(n.behind, shard)
 		case at < known.last():

@@ -29,6 +29,8 @@ type Watch struct {
 	at     position.Set
 	begun  bool
 	last   time.Time // of a frame
+
+	servers uint64 // from which at was read
 }
 
 // Frame are changes in the order in which they were made, within each shard, and the
@@ -62,6 +64,10 @@ func (w *Watch) Next(ctx context.Context) (Frame, error) {
 		if e == nil && n.known {
 			e = w.filter.indexedBy(n.indexed)
 		}
+		if e == nil && n.known && n.servers != w.servers {
+			e = w.from.verify(ctx, w.topic, w.at)
+			w.servers = n.servers
+		}
 		if e != nil {
 			return Frame{}, e
 		}
@@ -85,7 +91,7 @@ func (w *Watch) Next(ctx context.Context) (Frame, error) {
 
 func (w *Watch) frame(changes []ShardChange) Frame {
 	w.last = time.Now()
-	return Frame{Changes: changes, Cursor: w.at.Cursor(w.topic)}
+	return Frame{Changes: changes, Cursor: w.at.Cursor(w.topic, w.from.node.Membership().ReadQueues())}
 }
 
 // TakeIn moves on over what is new, as far as there is room in a frame, and returns what
@@ -105,7 +111,7 @@ func (w *Watch) takeIn(ctx context.Context, n *news) (found []ShardChange, moved
 				}
 				found = append(found, ShardChange{shard, *c})
 			}
-			w.at[shard], moved = c.Position, true
+			w.at[shard], moved = position.Behind(c), true
 		}
 	}
 	return found, moved, nil
@@ -116,7 +122,7 @@ func (w *Watch) readBehind(ctx context.Context, n *news) error {
 	missing := slices.Concat(n.behind, n.gone)
 	reads := make([]store.LogRead, len(missing))
 	for i, shard := range missing {
-		reads[i] = store.LogRead{Shard: store.Shard{Topic: w.topic, N: shard}, After: w.at[shard], Limit: max(16, 4*frameSize/len(missing))}
+		reads[i] = store.LogRead{Shard: store.Shard{Topic: w.topic, N: shard}, After: w.at[shard].Position, Limit: max(16, 4*frameSize/len(missing))}
 	}
 	pages, err := w.from.changes(ctx, reads)
 	if err != nil {

@@ -81,11 +81,15 @@ func (s *Watches) Open(ctx context.Context, o Options) (*Watch, error) {
 	if err := s.node.Topics().KeepLogs(ctx, place.Shards(&t), t.Watching()); err != nil {
 		return nil, problem.AsError(err)
 	}
+	servers := s.servers(ctx, place.Shards(&t))
 	at, e := s.beginAt(ctx, &t, &o)
+	if e == nil {
+		e = s.verify(ctx, t.Name, at)
+	}
 	if e != nil {
 		return nil, e
 	}
-	return &Watch{from: s, topic: o.Topic, filter: o.Filter, tail: s.tails.join(&s.logs, o.Topic), at: at, last: time.Now()}, nil
+	return &Watch{from: s, topic: o.Topic, filter: o.Filter, tail: s.tails.join(&s.logs, o.Topic), at: at, servers: servers, last: time.Now()}, nil
 }
 
 func (o *Options) check(l Limits) *problem.Error {
@@ -120,7 +124,7 @@ func (o *Options) check(l Limits) *problem.Error {
 func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *Options) (position.Set, *problem.Error) {
 	at := make(position.Set)
 	for _, shard := range place.Shards(t) {
-		at[shard.N] = 0
+		at[shard.N] = position.At{}
 	}
 	if o.Cursor != nil {
 		known, e := position.Parse(t.Name, o.Cursor, actors.MaxShardNumber)
@@ -135,7 +139,7 @@ func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *Options) (posi
 	shards := at.Shards(t.Name)
 	reads := make([]store.LogRead, len(shards))
 	for i, shard := range shards {
-		reads[i] = store.LogRead{Shard: shard, After: at[shard.N]}
+		reads[i] = store.LogRead{Shard: shard, After: at[shard.N].Position}
 		if o.Oldest || o.Last > 0 {
 			reads[i].After = store.FromOldest
 		}
@@ -150,11 +154,11 @@ func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *Options) (posi
 		case o.Cursor != nil && page.Gap:
 			return nil, errCursorExpired()
 		case o.Cursor == nil && o.Oldest:
-			at[n] = page.Next
+			at[n] = position.At{Position: page.Next}
 		case o.Cursor == nil && o.Last > 0:
-			at[n] = max(page.Next, page.Last-int64(o.Last))
+			at[n] = position.At{Position: max(page.Next, page.Last-int64(o.Last))}
 		case o.Cursor == nil:
-			at[n] = page.Last
+			at[n] = position.At{Position: page.Last}
 		}
 	}
 	return at, nil

@@ -159,7 +159,7 @@ func TestWatchGoesOnBehindEachChange(t *testing.T) {
 		watched(t, s, "mail", 4, 0)
 		w := beginWatch(t, s, watches.Options{Topic: "mail"})
 		defer w.Close()
-		begin := w.At().Cursor("mail")
+		begin := w.At().Cursor("mail", true)
 		for i := range 40 {
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", fmt.Sprint("t", i), time.Hour))
 		}
@@ -167,7 +167,7 @@ func TestWatchGoesOnBehindEachChange(t *testing.T) {
 		if len(changes) != 40 {
 			t.Fatalf("told %v", told(changes))
 		}
-		seen := position.Set{}
+		seen := make(map[int]int64)
 		for i, c := range changes {
 			seen[c.Shard] = c.Position
 			cursor := slices.Clone(begin)
@@ -353,7 +353,7 @@ func TestWatchForgetsWhatIsOld(t *testing.T) {
 		watched(t, s, "mail", 1, 0)
 		w := beginWatch(t, s, watches.Options{Topic: "mail"})
 		defer w.Close()
-		begin := w.At().Cursor("mail")
+		begin := w.At().Cursor("mail", true)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 48*time.Hour))
 		time.Sleep(30 * time.Minute)
 		rest := beginWatch(t, s, watches.Options{Topic: "mail", Cursor: begin})
@@ -468,6 +468,41 @@ func TestWatchIsChecked(t *testing.T) {
 			if e, ok := err.(*problem.Error); !ok || e.Field != field || e.Kind != problem.Invalid {
 				t.Errorf("%s: %v", field, err)
 			}
+		}
+	})
+}
+
+// TestAFailoverThatLostChangesIsNoticed: the server that takes over gives positions that were told to other changes.
+func TestAFailoverThatLostChangesIsNoticed(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
+		s := f.Nodes["a"].Sys
+		watched(t, s, "mail", 1, 0)
+		w := beginWatch(t, s, watches.Options{Topic: "mail"})
+		defer w.Close()
+		enqueue := func(id string) (cursor []byte) {
+			servicetest.EnqueueOne(t, s, servicetest.After("mail", id, time.Hour))
+			changes, cursor := watchFor(t, w)
+			if got := told(changes); !slices.Equal(got, []string{"enqueued " + id}) {
+				t.Fatalf("told %v", got)
+			}
+			return cursor
+		}
+		kept := enqueue("t0")
+		f.Store.Restore(f.Store.Clone()) // nothing is lost
+		replica := f.Store.Clone()
+		lost := enqueue("t1")
+		f.Store.Restore(replica)
+		servicetest.EnqueueOne(t, s, servicetest.After("mail", "t2", time.Hour)) // where t1 was
+		if frame, err := w.Next(t.Context()); servicetest.Reason(err) != "CURSOR_EXPIRED" {
+			t.Errorf("a watch goes on with %v, %v", told(frame.Changes), err)
+		}
+		if _, err := s.Watches.Open(t.Context(), watches.Options{Topic: "mail", Cursor: lost}); servicetest.Reason(err) != "CURSOR_EXPIRED" {
+			t.Errorf("it goes on behind what was lost: %v", err)
+		}
+		again := beginWatch(t, s, watches.Options{Topic: "mail", Cursor: kept})
+		defer again.Close()
+		if changes, _ := watchFor(t, again); !slices.Equal(told(changes), []string{"enqueued t2"}) {
+			t.Errorf("behind what was kept it is told %v", told(changes))
 		}
 	})
 }
