@@ -191,11 +191,11 @@ func TestDeadLettersAreRequeuedAndDeleted(t *testing.T) {
 
 func TestAScheduleIsRunPausedAndDeleted(t *testing.T) {
 	r := start(t)
-	if _, err := r.client.PutSchedule(t.Context(), client.Schedule{Topic: "mail", Name: "nightly", Cron: []string{"30 2 * * *"}, Zone: "Europe/Berlin"}); err != nil {
+	if _, err := r.client.PutSchedule(t.Context(), client.Schedule{Topic: "mail", Name: "nightly", Cron: []string{"30 4 * * *"}, Zone: "Europe/Berlin"}); err != nil {
 		t.Fatal(err)
 	}
 	const page = "/ui/schedule?topic=mail&name=nightly"
-	if _, text := r.get(http.StatusOK, page); strings.Count(text, "T02:30:00") != 10 {
+	if _, text := r.get(http.StatusOK, page); strings.Count(text, "T04:30:00") != 10 {
 		t.Errorf("the next ten runs are not there: %s", text)
 	}
 	once := r.form(page, "/ui/schedule/trigger")
