@@ -31,7 +31,7 @@ func (t *transaction) apply() error {
 	applied = true
 	t.unsynced = append(t.unsynced, t.puts)
 	t.puts = nil
-	sh.meta, sh.known = m, true
+	sh.meta, sh.known, sh.dropped = m, true, t.next.dropped
 	t.next.apply(sh)
 	t.next.reset()
 	return nil

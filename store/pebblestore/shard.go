@@ -21,14 +21,15 @@ type shard struct {
 	// unsynced counts the calls whose changes can be read and are not synced yet.
 	unsynced atomic.Int64
 
-	mu     sync.Mutex // held while a call validates and applies its changes
-	loaded bool       // guarded by mu, as is all below
-	known  bool       // number is stored
-	meta   meta
-	owner  owner
-	life   store.ShardLife
-	holds  holds
-	index  store.IndexState // a walk does not outlive the process
+	mu      sync.Mutex // held while a call validates and applies its changes
+	loaded  bool       // guarded by mu, as is all below
+	known   bool       // number is stored
+	dropped bool       // and nothing was written since
+	meta    meta
+	owner   owner
+	life    store.ShardLife
+	holds   holds
+	index   store.IndexState // a walk does not outlive the process
 
 	recents recents
 

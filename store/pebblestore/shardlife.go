@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"math"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -38,21 +39,34 @@ func (s retention) Seal(ctx context.Context, name store.Shard) error {
 
 // DropShard deletes everything of a shard but its owner record.
 func (s retention) DropShard(ctx context.Context, name store.Shard) error {
-	_, err := s.change(ctx, name, access{owned: name.Life != 0}, func(t *transaction) error {
-		life, ours := t.sh.life.Dropping(name.Life)
-		if t.sh.number == 0 || !ours {
-			return nil
-		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableJournal, tableKeys, tableOrder, tableIndex, tableLog, tableCells, tableWakes, tableLists, tableIn, tableOut, tableQueues} {
-			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
-			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
-				return err
-			}
-		}
-		m, x := &t.sh.meta, &t.next
-		x.pending, x.done, x.dead = -m.pending, -m.done, -m.dead
-		t.next.dropped = true
-		return t.putLife(life)
-	})
+	_, err := s.change(ctx, name, access{owned: name.Life != 0}, func(t *transaction) error { return t.drop(name.Life) })
 	return err
+}
+
+// keptTables are those of a shard that outlive its topic, in order.
+var keptTables = [...]table{tableIndexed, tableLife, tableMeta, tableOwner}
+
+func (t *transaction) drop(by uint64) error {
+	life, ours := t.sh.life.Dropping(by)
+	if t.sh.number == 0 || !ours {
+		return nil
+	}
+	if t.sh.known && !t.sh.dropped { // every range that is deleted costs each read of every shard, until it is written to a table
+		for i, from := 0, table(0); i <= len(keptTables); i++ {
+			to := table(math.MaxUint8)
+			if i < len(keptTables) {
+				to = keptTables[i]
+			}
+			if from < to {
+				if err := t.writer().DeleteRange(appendPrefix(nil, t.sh.number, from), appendPrefix(nil, t.sh.number, to), nil); err != nil {
+					return err
+				}
+			}
+			from = to + 1
+		}
+	}
+	m, x := &t.sh.meta, &t.next
+	x.pending, x.done, x.dead = -m.pending, -m.done, -m.dead
+	x.dropped = true
+	return t.putLife(life)
 }
