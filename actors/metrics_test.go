@@ -3,10 +3,12 @@ package actors
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ddq-io/ddq/actors/metrics"
+	"github.com/ddq-io/ddq/store"
 )
 
 // A topic that is closed leaves no series of its own behind, and those of others stay.
@@ -42,8 +44,11 @@ func countSeries(t *testing.T, reg *prometheus.Registry) (n int) {
 // showTopic sets every gauge that a topic may have.
 func showTopic(m *metrics.Metrics, name string) {
 	g := m.Topic(name)
-	g.Limited(m, name)
-	m.Waits.WithLabelValues(name, metrics.WaitsForOrder).Set(1)
+	g.Limited(m, name, &store.TopicLimits{
+		Rate: store.Rate{Count: 1, Period: time.Second}, KeyRate: store.Rate{Count: 1, Period: time.Second},
+		Concurrency: 1, KeyConcurrency: 1, Namespace: 1,
+	})
+	m.CountOrdered(name, 1)
 	m.SetQueued(name, metrics.Depth{})
 }
 

@@ -135,10 +135,9 @@ func (t *topicActor) configure(m *shard.Configured) {
 
 // limit begins or ends to apply limits to the topic's tasks.
 func (t *topicActor) limit() {
-	before := t.core.Limited()
 	t.core.Configure(t.Clock.Now(), t.topic.Ageing(), t.topic.Limits)
-	if !before && t.core.Limited() {
-		t.gauges.Limited(t.Metrics, t.topic.Name)
+	if t.core.Limited() {
+		t.gauges.Limited(t.Metrics, t.topic.Name, &t.topic.Limits)
 	}
 }
 
@@ -189,6 +188,7 @@ func (t *topicActor) carryOut() {
 	for _, at := range fx.WakeAt {
 		t.after(max(at.Sub(t.Clock.Now()), 100*time.Microsecond), &limiterTick{at})
 	}
+	t.gauges.Count(&fx.Counts)
 	refused := t.links.ask(fx.Ask)
 	t.subs.giveVoid(fx.Void)
 	if refused {

@@ -81,6 +81,7 @@ func (t *assigner) step(now time.Time) {
 	if call := g.giveBackAlone(now); call != nil {
 		fx.Take = append(fx.Take, call)
 	}
+	t.watch(now)
 	t.arm(fx)
 }
 

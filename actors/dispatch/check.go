@@ -30,6 +30,9 @@ func (t *Topic) Check() string {
 	if at := t.limiter.wakeAt(); !at.IsZero() && (t.armed.IsZero() || t.armed.After(at)) {
 		return fmt.Sprintf("something waits until %v, and nobody looks before %v", at, t.armed)
 	}
+	if since := t.Pressing(); since.IsZero() == t.pressing() {
+		return fmt.Sprintf("a task could go: %v, and that is so since %v", t.pressing(), since)
+	}
 	return t.limiter.check()
 }
 

@@ -14,6 +14,7 @@ type Effects struct {
 	Ask    []Ask       // to other nodes
 	Void   []Void      // credit on demand that found no task
 	WakeAt []time.Time // when to call Tick, each before the last
+	Counts LimitCounts // what is to be counted
 }
 
 // Hold has a shard hold tasks for a subscription. Its slices are the receiver's to keep.
@@ -46,6 +47,9 @@ func (t *assigner) Effects() *Effects {
 	fx := t.fill()
 	fx.Ask, t.core.asked = t.core.asked, fx.Ask[:0]
 	fx.Void, t.core.voided = t.core.voided, fx.Void[:0]
+	if g := t.limiter; g != nil {
+		fx.Counts, g.counted = g.counted, LimitCounts{}
+	}
 	t.filling = 1 - t.filling
 	t.fill().reset()
 	return fx

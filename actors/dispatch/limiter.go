@@ -35,6 +35,9 @@ type limiter struct {
 	turns  []*limitKey   // that this node was told of in turn, see passOn
 	pause  time.Duration // until the next call, as the last one failed
 	retry  time.Time     // when that is over; zero: it is
+	could  time.Time     // see Topic.Pressing
+
+	counted LimitCounts // since effects were taken
 
 	// What goes with the next call, or alone.
 	free  []store.Permit
@@ -352,17 +355,14 @@ func (g *limiter) offer() int {
 	return g.through(g.counts.open)
 }
 
-// gauges are how many tasks are ready, and wait for tokens and permits.
-func (g *limiter) gauges() (ready, tokens, permits int) {
-	ready, tokens, permits = g.counts.open, g.counts.noToken, g.counts.noPermit
-	switch k := g.shut(); {
-	case k == nil:
-		return ready, tokens, permits
-	case k.rate:
-		return 0, tokens + ready, permits
-	default:
-		return 0, tokens, permits + ready
+// gauges are how many tasks are ready, and lack something of each limit.
+func (g *limiter) gauges() (ready int, lack [Lacks]int) {
+	lack[LackKeyRate], lack[LackKeyCap] = g.counts.noToken, g.counts.noPermit
+	if k := g.shut(); k != nil {
+		lack[k.lack()] += g.counts.open
+		return 0, lack
 	}
+	return g.counts.open, lack
 }
 
 // under reports whether limits apply to a task.

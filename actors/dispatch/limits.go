@@ -23,7 +23,7 @@ func (t *Topic) Tick(now, asked time.Time) {
 func (t *Topic) ClockSet(now time.Time) {
 	t.armed = time.Time{}
 	g := t.limiter
-	g.retry = time.Time{}
+	g.retry, g.could = time.Time{}, time.Time{}
 	if g.call != nil {
 		g.call.stale = true // what it says may be of the clock of before
 	}
@@ -48,6 +48,7 @@ func (t *Topic) Taken(now time.Time, a *Taken) {
 
 // Abandoned records what became of a call of an incarnation before. Nothing that it got is used.
 func (t *Topic) Abandoned(now time.Time, call *TakeCall, a *Taken) {
+	t.limiter.counted.gaveBack(call, a)
 	if g := t.limiter; a.Reply == nil {
 		g.failed(call, a)
 	} else {

@@ -205,6 +205,7 @@ func (g *limiter) answered(now time.Time, a *Taken) (granted []admitted) {
 	} else {
 		g.pause = 0
 	}
+	g.counted.gaveBack(call, a)
 	var left []readyTask
 	holder := 0
 	for i, t := range call.tasks {
@@ -212,6 +213,7 @@ func (g *limiter) answered(now time.Time, a *Taken) (granted []admitted) {
 		if a.Reply != nil {
 			got = a.Reply.Wants[i]
 		}
+		g.refusal(&got)
 		ad := admitted{readyTask: t, limited: true, since: now, before: got.Before, receipt: got.Receipt}
 		if got.Status == store.Granted {
 			if got.At.After(a.Reply.Now) {
@@ -242,6 +244,12 @@ func (g *limiter) answered(now time.Time, a *Taken) (granted []admitted) {
 		k.news = false
 	}
 	g.told = g.told[:0]
+	if a.Reply != nil {
+		if holder > 0 && !g.could.IsZero() {
+			g.counted.Waited = max(g.counted.Waited, now.Sub(g.could))
+		}
+		g.could = time.Time{} // those that were refused waited for something else
+	}
 	slices.SortStableFunc(granted, func(a, b admitted) int { return boolToInt(a.doomed) - boolToInt(b.doomed) })
 	for i := len(left) - 1; i >= 0; i-- {
 		if !call.dropped[left[i].Shard] {
@@ -318,6 +326,14 @@ func (g *limiter) lacks(now time.Time, got *store.Taking) {
 			again = least
 		}
 		g.refused(k, again)
+	}
+}
+
+// refusal counts a want that was refused.
+func (g *limiter) refusal(got *store.Taking) {
+	switch got.Status {
+	case store.NoToken, store.NoPermit, store.OverRate:
+		g.counted.Refused[keyName{got.Lacks.Rate, got.Lacks.Key.Key}.lack()]++
 	}
 }
 

@@ -35,7 +35,12 @@ func (t *Topic) Subscribe(now time.Time, s *Subscription) { t.hold(now, t.core.s
 
 // Unsubscribe forgets a subscription. What it has in flight stays held, and what it has
 // permits asked for is ready again when they come.
-func (t *Topic) Unsubscribe(id int64) { t.core.unsubscribe(id) }
+func (t *Topic) Unsubscribe(id int64) {
+	t.core.unsubscribe(id)
+	if g := t.limiter; g != nil && !t.pressing() {
+		g.could = time.Time{}
+	}
+}
 
 // Configure sets the ageing and the limits of the topic.
 func (t *Topic) Configure(now time.Time, ageing int, limits store.TopicLimits) {
@@ -130,15 +135,15 @@ func (t *Topic) Applies(traits *store.Traits) bool {
 
 // Gauges are the numbers of a topic that are measured.
 type Gauges struct {
-	Ready, InFlight, Credit     int
-	WaitForToken, WaitForPermit int // tasks that wait for limits
+	Ready, InFlight, Credit int
+	Lack                    [Lacks]int // tasks that wait for a token or permit, by limit
 }
 
 // Gauges returns them.
 func (t *Topic) Gauges() Gauges {
 	g := Gauges{InFlight: t.core.inFlight(), Credit: t.core.credit()}
 	if t.limiter != nil {
-		g.Ready, g.WaitForToken, g.WaitForPermit = t.limiter.gauges()
+		g.Ready, g.Lack = t.limiter.gauges()
 	} else {
 		g.Ready = t.core.Waiting()
 	}

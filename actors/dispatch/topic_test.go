@@ -15,7 +15,9 @@ import (
 // topicScene is a topic, and what it asked the store for and was not answered.
 type topicScene struct {
 	*Topic
-	call *TakeCall
+	call   *TakeCall
+	counts LimitCounts // of all steps
+	show   bool        // they are shown from now on
 }
 
 // TestTopic runs the scenarios of testdata/topic. Tasks are written id, id/rate-key or
@@ -36,15 +38,15 @@ func TestTopic(t *testing.T) {
 
 // topicArgs are the arguments of a step.
 type topicArgs struct {
-	at, n, shard, first, late, took, until int
-	sub                                    int64
-	nodes                                  int
-	key, node, lacks                       string
+	at, n, shard, first, late, took, until, lost int
+	sub                                          int64
+	nodes                                        int
+	key, node, lacks                             string
 }
 
 func (a *topicArgs) scan(t *testing.T, d *datadriven.TestData) {
 	for name, to := range map[string]any{
-		"at": &a.at, "n": &a.n, "shard": &a.shard, "first": &a.first, "late": &a.late, "took": &a.took, "until": &a.until,
+		"at": &a.at, "n": &a.n, "shard": &a.shard, "first": &a.first, "late": &a.late, "took": &a.took, "until": &a.until, "lost": &a.lost,
 		"sub": &a.sub, "key": &a.key, "node": &a.node, "lacks": &a.lacks, "nodes": &a.nodes,
 	} {
 		d.MaybeScanArgs(t, name, to)
@@ -88,6 +90,8 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 		s.Pause(now, d.Cmd == "pause")
 	case "ramp": // for so long from 0 on, on one node or several
 		s.Pace(now, &store.Topic{Resumed: 1, Ramp: time.Duration(a.n) * time.Millisecond}, max(1, a.nodes))
+	case "show-counts":
+		s.show = true
 	case "clock-set":
 		s.ClockSet(now)
 	case "tick":
@@ -104,7 +108,7 @@ func (s *topicScene) answer(t *testing.T, d *datadriven.TestData, a *topicArgs) 
 	case "taken": // the first n wants have what they need, at once or later; the others lack something
 		call := s.call
 		s.call = nil
-		reply := &store.TakeReply{Now: now}
+		reply := &store.TakeReply{Now: now, Lost: a.lost}
 		call.Until = store.Millis(a.at) + 100_000
 		for i := range call.Wants {
 			got := store.Taking{Status: store.Granted, At: at(max(a.at, a.first)), Before: at(max(a.at, a.first) + 500)}
@@ -128,6 +132,8 @@ func (s *topicScene) answer(t *testing.T, d *datadriven.TestData, a *topicArgs) 
 		} else {
 			s.Freed(now, []string{a.key}, nil)
 		}
+	case "unused": // n tokens of the topic
+		s.Ended(now, nil, slices.Repeat([]*Admission{{receipt: store.TokenReceipt{Topic: store.TokenMark{To: 1}}}}, a.n))
 	case "ended": // n holds under the cap of the topic
 		s.Ended(now, slices.Repeat([]*Permit{{Keys: []store.LimitKey{store.CapKey("t", a.key)}}}, a.n), nil)
 	default:
@@ -195,12 +201,30 @@ func (s *topicScene) describe() string {
 	for _, at := range fx.WakeAt {
 		fmt.Fprintf(&b, "ticks at %d\n", at.UnixMilli())
 	}
+	s.count(&b, &fx.Counts)
 	g := s.Gauges()
-	fmt.Fprintf(&b, "ready=%d waiting=%d+%d unheld=%d", g.Ready, g.WaitForToken, g.WaitForPermit, s.Unheld())
+	fmt.Fprintf(&b, "ready=%d waiting=%d+%d unheld=%d", g.Ready, g.Lack[LackRate]+g.Lack[LackKeyRate], g.Lack[LackCap]+g.Lack[LackKeyCap]+g.Lack[LackNamespaceCap], s.Unheld())
 	for _, a := range s.Accounts() {
 		fmt.Fprintf(&b, " w%d(credit=%d in-flight=%d)", a.ID, a.Credit, a.InFlight)
 	}
 	return b.String() + "\n"
+}
+
+// count adds what happened under limits, and shows all of it once a scenario asks for it.
+func (s *topicScene) count(b *strings.Builder, c *LimitCounts) {
+	for i, n := range c.Refused {
+		s.counts.Refused[i] += n
+	}
+	s.counts.Returned += c.Returned
+	s.counts.Lost += c.Lost
+	if !s.show {
+		return
+	}
+	fmt.Fprintf(b, "refused %v, tokens %d back %d lost, waited %v, lacks %v", s.counts.Refused, s.counts.Returned, s.counts.Lost, c.Waited, s.Gauges().Lack)
+	if since := s.Pressing(); !since.IsZero() {
+		fmt.Fprintf(b, ", presses since %d", since.UnixMilli())
+	}
+	b.WriteString("\n")
 }
 
 // at is a moment of a scenario, in milliseconds.

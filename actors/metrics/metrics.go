@@ -24,6 +24,7 @@ type Metrics struct {
 	Workflows Workflows
 	AckMetrics
 	QuotaMetrics
+	Limits LimitMetrics
 }
 
 // taskMetrics are what happened to tasks, and when.
@@ -73,7 +74,7 @@ type callMetrics struct {
 }
 
 // storeCalls are the calls that are measured.
-var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "checkpoint", "recover", "window"}
+var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "checkpoint", "recover", "window", "take"}
 
 // New registers the metrics of a node. Two nodes with one registry share them.
 func New(reg prometheus.Registerer) *Metrics {
@@ -84,6 +85,7 @@ func New(reg prometheus.Registerer) *Metrics {
 		Workflows:    newWorkflows(f),
 		AckMetrics:   newAckMetrics(f),
 		QuotaMetrics: newQuotaMetrics(f),
+		Limits:       newLimitMetrics(f),
 	}
 	f.storeCalls(m.calls)
 	return m
@@ -128,7 +130,7 @@ func newTopicMetrics(f factory) topicMetrics {
 		inFlight: f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
 		credit:   f.gauges("ddq_credit_tasks", "Deliveries that subscriptions have granted and not had.", "topic"),
 		queued:   f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node: in a fleet those of the shards that it should own.", "topic", "state"),
-		Waits:    f.gauges("ddq_waiting_tasks", "Due tasks in memory that wait for something else than credit: a token, a permit, or another task of their ordering key.", "topic", "for"),
+		Waits:    f.gauges("ddq_waiting_tasks", "Due tasks in memory that wait for something else than credit: a token, a permit, or another task of their ordering key; and of what that is: the topic, a key, or the namespace.", "topic", "for", "of"),
 	}
 }
 
@@ -196,7 +198,7 @@ func (m *Metrics) CountUnheld(s store.Status) {
 // TopicMetrics are the gauges of one topic.
 type TopicMetrics struct {
 	ready, inFlight, credit prometheus.Gauge
-	rate, concurrency       prometheus.Gauge // nil: it has had no limits
+	limits                  *topicLimits // nil: it has had none
 }
 
 // Topic are the gauges of a topic; Forget removes them.
@@ -204,24 +206,16 @@ func (m *Metrics) Topic(name string) TopicMetrics {
 	return TopicMetrics{ready: m.ready.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), credit: m.credit.WithLabelValues(name)}
 }
 
-// What ddq_waiting_tasks says that tasks wait for, as the API does.
-const (
-	WaitsForRate        = "rate"
-	WaitsForConcurrency = "concurrency"
-	WaitsForOrder       = "order"
-)
-
-// Limited adds the gauges of a topic that has limits.
-func (t *TopicMetrics) Limited(m *Metrics, name string) {
-	t.rate, t.concurrency = m.Waits.WithLabelValues(name, WaitsForRate), m.Waits.WithLabelValues(name, WaitsForConcurrency)
+// CountOrdered adds tasks that wait for the one before them of their ordering key.
+func (m *Metrics) CountOrdered(topic string, n int) {
+	m.Waits.WithLabelValues(topic, WaitsForOrder, ofKey).Add(float64(n))
 }
 
 // Set shows what a topic's core has.
 func (t *TopicMetrics) Set(topic *dispatch.Topic) {
 	g := topic.Gauges()
-	if topic.Limited() {
-		t.rate.Set(float64(g.WaitForToken))
-		t.concurrency.Set(float64(g.WaitForPermit))
+	if t.limits != nil {
+		t.limits.set(&g, topic.Pressing())
 	}
 	t.ready.Set(float64(g.Ready))
 	t.inFlight.Set(float64(g.InFlight))
@@ -234,9 +228,8 @@ func (m *Metrics) Forget(topic string) {
 	m.ready.DeleteLabelValues(topic)
 	m.inFlight.DeleteLabelValues(topic)
 	m.credit.DeleteLabelValues(topic)
-	for _, what := range [...]string{WaitsForRate, WaitsForConcurrency, WaitsForOrder} {
-		m.Waits.DeleteLabelValues(topic, what)
-	}
+	m.Waits.DeleteLabelValues(topic, WaitsForOrder, ofKey)
+	m.forgetLimits(topic)
 	m.Schedules.forget(topic)
 	m.Workflows.forget(topic)
 	for state := range queuedStates(Depth{}) {
@@ -328,15 +321,23 @@ type observedStore struct {
 }
 
 func (o observedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
-	now, m := time.Now(), o.metrics.calls[call]
-	m.seconds.Observe(now.Sub(sent).Seconds())
-	m.items.Observe(float64(items))
+	now := o.metrics.calls[call].observe(items, sent, err)
 	if err != nil {
-		m.errors.Inc()
 		return
 	}
 	o.observeClock(s, sent, now, stamp)
 	o.observeBox(s, stamp)
+}
+
+// observe counts a call that was made at a moment, and returns when it ended.
+func (m callMetrics) observe(items int, sent time.Time, err error) time.Time {
+	now := time.Now()
+	m.seconds.Observe(now.Sub(sent).Seconds())
+	m.items.Observe(float64(items))
+	if err != nil {
+		m.errors.Inc()
+	}
+	return now
 }
 
 // observeBox passes on that there are parcels, which most shards never have.
@@ -435,6 +436,16 @@ func (o observedStore) Window(ctx context.Context, s store.Shard, w store.Window
 	stamp, entries, err := o.Store.Window(ctx, s, w)
 	o.observe("window", s, len(entries), sent, stamp, err)
 	return stamp, entries, err
+}
+
+// Take is measured, but where the store has none.
+func (o observedStore) Take(ctx context.Context, q *store.Take) (*store.TakeReply, error) {
+	sent := time.Now()
+	reply, err := o.Store.Take(ctx, q)
+	if m := o.metrics.calls["take"]; !errors.Is(err, store.ErrNoTake) {
+		m.observe(len(q.Wants), sent, err)
+	}
+	return reply, err
 }
 
 // Stats is not measured. Every shard tells of its clock.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/actors/agenda"
-	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/shard/timers"
 	"github.com/ddq-io/ddq/store"
 )
@@ -78,7 +77,7 @@ func (o *orderer) onFound(m *orderFound) {
 // countBehind keeps the gauge of tasks that wait for another one of their key.
 func (o *orderer) countBehind() {
 	if n := o.tasks.Behind(); n != o.counted {
-		o.Metrics.Waits.WithLabelValues(o.id.Topic, metrics.WaitsForOrder).Add(float64(n - o.counted))
+		o.Metrics.CountOrdered(o.id.Topic, n-o.counted)
 		o.counted = n
 	}
 }

@@ -126,7 +126,21 @@ func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
 	if off := time.Until(s.node.Clock().Now()); off.Abs() > clock.ClockJump {
 		status.Warnings = append(status.Warnings, fmt.Sprintf("the store's clock is %v off this node's", off.Round(time.Millisecond)))
 	}
+	if topics, longest := s.node.Metrics().Limits.Waited(limitWait); topics > 0 {
+		status.Warnings = append(status.Warnings, limitWaitText(topics, longest))
+	}
 	return status, nil
+}
+
+// limitWait is for how long a task that has room and all that its limits ask for waits before that is worth an alarm. It should
+// be 50 ms at most.
+const limitWait = time.Second
+
+// limitWaitText says that there were such waits. It names no topic: whoever may reach the server reads it.
+func limitWaitText(topics int, longest time.Duration) string {
+	return fmt.Sprintf("in %d topics tasks waited for up to %v in the last minutes although workers had room and, as far as this node knows, their limits let them go: "+
+		"ddq_limit_wait_seconds says in which; look for calls of the store that are slow or fail (ddq_store_call_seconds and ddq_store_call_errors_total of take), and report it if there are none",
+		topics, longest.Round(100*time.Millisecond))
 }
 
 // ServerStatus describes the node.
