@@ -17,7 +17,7 @@ import (
 // Invariants:
 //   - a task is in one group, or asked for
 //   - a group is open or parked at one key, if it is not empty
-//   - of a key that is not closed as many groups are open as it is believed to have, and one at least
+//   - of a key that is not closed as many groups are open as it is believed to have, or is tried for, and one at least
 //   - a closed key has a moment at which it is looked at
 type limiter struct {
 	limitKeys

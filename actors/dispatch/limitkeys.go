@@ -19,7 +19,8 @@ type keyName struct {
 type limitKey struct {
 	keyName
 	most int // of a cap; of a rate: how many groups can go at a time
-	has  int // how many may go; one more than a cap is believed to have is asked for, so that the node is in line
+	has  int // how many may go
+	more int // of a cap: how many more than that are asked for, see asks
 
 	closed bool      // nothing goes until again, or a notice
 	again  time.Time // when it is looked at
@@ -36,11 +37,31 @@ type limitKey struct {
 
 // wanted is how many groups are to be open, as far as there are any.
 func (k *limitKey) wanted() int {
-	if k.closed {
+	switch {
+	case k.closed:
 		return 0
+	case k.rate:
+		return max(1, k.has)
 	}
-	return max(1, k.has)
+	return max(1, k.asks()-1)
 }
+
+// asks is for how many permits of a cap this node asks: for more than it believes to be there, so that it is in line when they
+// are fewer. It hears of one that another node freed, where there may be many: so it asks for twice as many more each time that
+// it gets them all, and for one more once it was refused.
+func (k *limitKey) asks() int { return min(k.has+k.more, max(k.most+1, k.more)) }
+
+// took records that a permit was granted.
+func (k *limitKey) took() {
+	if k.has > 0 {
+		k.has--
+		return
+	}
+	k.more = min(k.more+1, max(k.more, k.most)) // for each of so many that were there: twice as many
+}
+
+// passed records that a task could have had a permit, and took none, as it is a dead letter. Any number may do so.
+func (k *limitKey) passed() { k.more = min(k.more+1, store.MaxWants) }
 
 // limitKeys are the rates and caps that groups have, those of the topic and its namespace, which are gates
 // for all of them, and when each is looked at again.
@@ -55,7 +76,7 @@ type limitKeys struct {
 func (s *limitKeys) keyOf(name keyName, l *store.TopicLimits) *limitKey {
 	k := s.by[name]
 	if k == nil {
-		k = &limitKey{keyName: name, most: l.Cap(name.key), has: l.Cap(name.key)}
+		k = &limitKey{keyName: name, most: l.Cap(name.key), has: l.Cap(name.key), more: 1}
 		if name.rate {
 			rate := l.RateOf(name.key)
 			k.most = rate.Most() + int(2*store.TokenHorizon/max(1, rate.Spacing())) + 1
@@ -76,6 +97,7 @@ func (s *limitKeys) soil(k *limitKey) {
 
 // refused closes a key until again, unless a notice is newer.
 func (s *limitKeys) refused(k *limitKey, again time.Time) {
+	k.more = 1
 	if k.inLine = true; k.news {
 		return
 	}
@@ -122,7 +144,7 @@ func (s *limitKeys) shut() *limitKey {
 func (s *limitKeys) through(n int) int {
 	for _, k := range s.gates {
 		if !k.rate {
-			n = min(n, k.has+1)
+			n = min(n, k.asks())
 		}
 	}
 	return n

@@ -148,6 +148,44 @@ func TestNodesHaveTheirTurns(t *testing.T) { // a rare rate: each node has its t
 	t.Logf("node 0 had %d, node 1 had %d", 20-a, 20-b)
 }
 
+// TestACapThatBecomesFreeElsewhere has many holds of another node end at once: who waits here once took one permit a round trip.
+func TestACapThatBecomesFreeElsewhere(t *testing.T) {
+	for name, limits := range map[string]store.TopicLimits{
+		"of the topic":           {Concurrency: 100},
+		"of the namespace":       {Namespace: 100},
+		"of a key":               {KeyConcurrency: 100},
+		"of a key, by rate keys": {KeyConcurrency: 100, KeyRate: bucket(1, time.Hour, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(limits, 2, 100)
+			w.took = func(string) time.Duration { return time.Second }
+			of := func(prefix string) []ModelTask {
+				return tasks(prefix, 100, func(i int) ModelTask { return ModelTask{CapKey: "c", RateKey: fmt.Sprint(prefix, i)} })
+			}
+			w.ready(0, of("a")...)
+			_ = w.run(100 * time.Millisecond)
+			w.ready(1, of("b")...)
+			play(t, w, 2*time.Second)
+			if w.model.started != 200 {
+				t.Errorf("%d of 200 started", w.model.started)
+			}
+		})
+	}
+}
+
+// TestDeadLettersOfAKeyDelayNobody: those over a rate take no permit, and were once asked for one by one where no more was known
+// of their cap. One that had all waited behind them.
+func TestDeadLettersOfAKeyDelayNobody(t *testing.T) {
+	w := newWorld(store.TopicLimits{KeyRate: bucket(1, time.Hour, 1), KeyConcurrency: 1, DeadLetter: true}, 1, 2)
+	w.took = func(string) time.Duration { return 10 * time.Millisecond }
+	w.ready(0, tasks("a", 100, func(int) ModelTask { return ModelTask{RateKey: "r", CapKey: "c"} })...)
+	w.ready(0, ModelTask{ID: "b0000", RateKey: "q", CapKey: "c"})
+	play(t, w, time.Second)
+	if w.model.started != 2 {
+		t.Errorf("%d of 2 started", w.model.started)
+	}
+}
+
 // Draws.
 
 func drawRate(t *rapid.T, name string) store.Rate {
@@ -163,7 +201,7 @@ func drawRate(t *rapid.T, name string) store.Rate {
 }
 
 func drawLimits(t *rapid.T) store.TopicLimits {
-	most := func(name string) int { return rapid.SampledFrom([]int{0, 0, 1, 2, 5}).Draw(t, name) }
+	most := func(name string) int { return rapid.SampledFrom([]int{0, 0, 1, 2, 5, 20}).Draw(t, name) }
 	l := store.TopicLimits{
 		Rate: drawRate(t, "rate"), KeyRate: drawRate(t, "key rate"),
 		Concurrency: most("cap"), KeyConcurrency: most("key cap"), Namespace: most("namespace cap"),
@@ -195,7 +233,7 @@ func TestLentRoomOwesAndAllows(t *testing.T) {
 
 func playMix(t *rapid.T, limits store.TopicLimits, newWorld func(_ store.TopicLimits, nodes, places int) *world, parts bool) {
 	nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
-	w := newWorld(limits, nodes, rapid.SampledFrom([]int{1, 2, 8}).Draw(t, "places"))
+	w := newWorld(limits, nodes, rapid.SampledFrom([]int{1, 2, 8, 30}).Draw(t, "places"))
 	switch w.parts = parts; {
 	case !parts:
 	case nodes > 1 && limits.Rate.Limited() && limits.KeyRate.Limited():

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -74,7 +75,7 @@ func (g *limiter) pick(room int) (picked []readyTask) {
 			g.settle()
 			continue
 		}
-		if limit := gr.keys[1]; gr.picked >= room || limit != nil && limit.picked > limit.has {
+		if limit := gr.keys[1]; gr.picked >= room || limit != nil && limit.picked >= limit.asks() {
 			g.picker.remove(gr)
 			aside = append(aside, gr)
 			continue
@@ -234,6 +235,7 @@ func (g *limiter) answered(now time.Time, a *Taken) (granted []admitted) {
 			granted = append(granted, ad)
 		case got.Status == store.OverRate:
 			ad.doomed = true
+			g.over(call.Wants[i])
 			granted = append(granted, ad)
 		default:
 			g.lacks(now, &got)
@@ -302,15 +304,37 @@ func (g *limiter) parkShut(refused []readyTask) {
 
 // granted records that a want has all that it needs: it took one of each cap, and the node is in no line.
 func (g *limiter) granted(w store.Want) {
-	names := [...]keyName{{}, {key: store.NamespaceCap}, {rate: true}, {key: w.CapKey}, {true, w.RateKey}}
-	for i, name := range names {
-		k := g.by[name]
-		if k == nil || i > 2 && name.key == "" { // it has no such key
-			continue
-		}
+	for k := range g.keysOfWant(w) {
 		k.inLine, k.turn = false, time.Time{}
 		if !k.rate {
-			k.has = max(0, k.has-1)
+			k.took()
+			g.soil(k)
+		}
+	}
+}
+
+// over records that a want had a place and could have had its permits, and was over a rate.
+func (g *limiter) over(w store.Want) {
+	for k := range g.keysOfWant(w) {
+		if !k.rate {
+			k.passed()
+			g.soil(k)
+		}
+	}
+}
+
+// keysOfWant yields the keys of a want that are known: its own, those of the topic, and that of the namespace.
+func (g *limiter) keysOfWant(w store.Want) iter.Seq[*limitKey] {
+	names := [...]keyName{{}, {key: store.NamespaceCap}, {rate: true}, {key: w.CapKey}, {true, w.RateKey}}
+	return func(yield func(*limitKey) bool) {
+		for i, name := range names {
+			k := g.by[name]
+			if k == nil || i > 2 && name.key == "" { // it has no such key
+				continue
+			}
+			if !yield(k) {
+				return
+			}
 		}
 	}
 }
