@@ -226,9 +226,14 @@ func TestTakeInPartsOwesAndAllows(t *testing.T) {
 	})
 }
 
-// TestLentRoomOwesAndAllows has all workers at one node, whose room the others lend.
+// TestLentRoomOwesAndAllows has all workers at one node, whose room the others lend. What becomes a dead letter has
+// a place for as long as that takes, and a node that was lent one uses it for all of these before it gives it back.
 func TestLentRoomOwesAndAllows(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { playMix(t, drawLimits(t), newLendingWorld, false) })
+	rapid.Check(t, func(t *rapid.T) {
+		limits := drawLimits(t)
+		limits.DeadLetter = false
+		playMix(t, limits, newLendingWorld, false)
+	})
 }
 
 func playMix(t *rapid.T, limits store.TopicLimits, newWorld func(_ store.TopicLimits, nodes, places int) *world, parts bool) {
