@@ -156,6 +156,33 @@ func TestAShardThatIsDownHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// TestAShardThatFailsOnceLosesNothing: what comes behind that goes with it, as the tally would count both.
+func TestAShardThatFailsOnceLosesNothing(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.Knobs.HandBatch = 3
+		r.daily(9)
+		to := r.reshard()
+		calls := 0
+		r.failing.elsewhere = func() {
+			if calls++; calls == 1 {
+				r.failing.down = to
+			} else {
+				r.failing.down = store.Shard{}
+			}
+		}
+		if out := r.look(); !errors.Is(out.Err, errBroken) {
+			t.Errorf("it has come to %v", out.Err)
+		}
+		r.failing.down = store.Shard{}
+		r.mustLook()
+		for i := range 9 {
+			if got := count(r.arrived(to), schedule.CellID(fmt.Sprint("daily-", i))); got != 1 {
+				t.Errorf("daily-%d has arrived %d times", i, got)
+			}
+		}
+	})
+}
+
 // TestAShardThatIsSetBackTakesNothingTwice: an owner is about to deliver by a tally that it read before that, and the
 // next one was quicker.
 func TestAShardThatIsSetBackTakesNothingTwice(t *testing.T) {
