@@ -30,6 +30,9 @@ type group struct {
 	place  int // in the heap that it is in, from 1; 0: in none
 	asked  int // tasks that are not in it and may come back
 	picked int // tasks, while wants are picked
+
+	turnsAt store.Millis // what is due then has had turns
+	turns   int
 }
 
 // shut is the first of its keys that has nothing for it.
@@ -44,16 +47,28 @@ func (g *group) shut() *limitKey {
 
 func (g *group) first() *readyTask { return &g.tasks[g.head] }
 
+// had is how many of what is due with its head were taken. Of groups that are due together the one that had the fewest goes next.
+func (g *group) had() int {
+	if g.turnsAt != g.first().Due {
+		return 0
+	}
+	return g.turns
+}
+
 // pop takes out the head.
 func (g *group) pop() readyTask {
 	t := *g.first()
+	g.turns, g.turnsAt = g.had()+1, t.Due
 	g.head++
 	g.compact()
 	return t
 }
 
-// unpop puts back a task that was popped, before those that are not due before it.
+// unpop puts back a task that was popped, before those that are not due before it. It has not had its turn.
 func (g *group) unpop(t readyTask) {
+	if g.turnsAt == t.Due {
+		g.turns = max(0, g.turns-1)
+	}
 	at, _ := slices.BinarySearchFunc(g.tasks[g.head:], t, readyTask.compare)
 	if at == 0 && g.head > 0 {
 		g.head--
@@ -70,14 +85,14 @@ func (g *group) remove(id taskID) {
 }
 
 // groupHeap has groups that are not empty, the one that goes next on top: that of the highest priority,
-// then the one that is due first. In a lane the priority is the same.
+// then the one that is due first, and of these the one that had the fewest. In a lane the priority is the same.
 type groupHeap []*group
 
 func (h groupHeap) Len() int { return len(h) }
 
 func (h groupHeap) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	return cmp.Or(cmp.Compare(b.groupKey.lane.Priority, a.groupKey.lane.Priority), a.first().compare(*b.first()), a.compare(b.groupKey)) < 0
+	return cmp.Or(cmp.Compare(b.groupKey.lane.Priority, a.groupKey.lane.Priority), a.first().compare(*b.first()), cmp.Compare(a.had(), b.had()), a.compare(b.groupKey)) < 0
 }
 
 func (h groupHeap) Swap(i, j int) {

@@ -54,7 +54,7 @@ func (n keyName) lack() Lack {
 
 // LimitCounts is what happened under the limits of a topic.
 type LimitCounts struct {
-	Refused  [Lacks]int    // tasks that the store refused, by what they lacked
+	Refused  [Lacks]int    // limits of which the store had nothing more, by kind; each once a call
 	Returned int           // tokens that were not used, and went back
 	Lost     int           // tokens that were not used, and did not, or perhaps not
 	Waited   time.Duration // the longest wait that ended, see Topic.Pressing

@@ -30,6 +30,7 @@ type limiter struct {
 	counts taskCounts
 
 	call   *TakeCall     // that is on its way; nil: none
+	calls  uint64        // how many there were
 	coming []admitted    // with tokens whose moments come; the first first
 	told   []*limitKey   // with news
 	turns  []*limitKey   // that this node was told of in turn, see passOn

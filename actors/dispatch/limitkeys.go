@@ -32,6 +32,7 @@ type limitKey struct {
 	open   int       // groups that have it and are open
 	refs   int       // groups that have it
 	picked int       // wants, while they are picked
+	said   uint64    // the call by which it lacked something last
 	dirty  bool      // it is in limitKeys.dirty
 }
 

@@ -162,6 +162,7 @@ func (g *limiter) want(t *readyTask) (w store.Want) {
 
 // newCall is a call that gives back what there is to give back.
 func (g *limiter) newCall() *TakeCall {
+	g.calls++
 	g.call = &TakeCall{Take: store.Take{
 		Topic: g.topic, Limits: g.limits,
 		Free: cut(&g.free), Back: cut(&g.back), Leave: cut(&g.leave),
@@ -353,12 +354,19 @@ func (g *limiter) lacks(now time.Time, got *store.Taking) {
 	}
 }
 
-// refusal counts a want that was refused.
+// refusal counts a limit for which wants were refused: once a call.
 func (g *limiter) refusal(got *store.Taking) {
-	switch got.Status {
-	case store.NoToken, store.NoPermit, store.OverRate:
-		g.counted.Refused[keyName{got.Lacks.Rate, got.Lacks.Key.Key}.lack()]++
+	if got.Status == store.NotReached || got.Status == store.Granted {
+		return
 	}
+	name := keyName{got.Lacks.Rate, got.Lacks.Key.Key}
+	if k := g.by[name]; k != nil {
+		if k.said == g.calls {
+			return
+		}
+		k.said = g.calls
+	}
+	g.counted.Refused[name.lack()]++
 }
 
 // unused has given back what a task has that does not go.

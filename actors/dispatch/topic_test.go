@@ -21,7 +21,7 @@ type topicScene struct {
 }
 
 // TestTopic runs the scenarios of testdata/topic. Tasks are written id, id/rate-key or
-// id//concurrency-key, and are due in that order; moments are in milliseconds. Each step ends with a check of what always holds.
+// id//concurrency-key, and are due in that order, or together; moments are in milliseconds. Each step ends with a check of what always holds.
 func TestTopic(t *testing.T) {
 	datadriven.Walk(t, "testdata/topic", func(t *testing.T, path string) {
 		s := &topicScene{Topic: NewTopic("t")}
@@ -67,7 +67,13 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 	case "grant":
 		s.Grant(now, a.sub, a.n)
 	case "ready":
-		s.Ready(now, a.shard, gateTasks(d.Input))
+		tasks := gateTasks(d.Input)
+		for i := range tasks {
+			if d.HasArg("together") {
+				tasks[i].Due = 0
+			}
+		}
+		s.Ready(now, a.shard, tasks)
 	case "held":
 		s.Held(now, a.shard, Outcome{Held: a.n, Late: a.late, Took: time.Duration(a.took) * time.Millisecond})
 	case "unassign":

@@ -48,7 +48,7 @@ type LimitMetrics struct {
 
 func newLimitMetrics(f factory) LimitMetrics {
 	return LimitMetrics{
-		refused: f.counters("ddq_limit_refusals_total", "Tasks with room at a worker that the store refused: they lacked a token or a permit. By what they lacked, and of what that is.", "topic", "for", "of"),
+		refused: f.counters("ddq_limit_refusals_total", "Limits of which the store had no token or permit for a task with room at a worker, each once a call: by what the task lacked, and of what that is.", "topic", "for", "of"),
 		unused:  f.counters("ddq_unused_tokens_total", "Tokens of rates that were taken for tasks that were not held, by whether they went back.", "topic", "outcome"),
 		waits:   register(f.reg, newLimitWaits()),
 	}
