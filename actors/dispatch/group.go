@@ -92,7 +92,10 @@ func (h groupHeap) Len() int { return len(h) }
 
 func (h groupHeap) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	return cmp.Or(cmp.Compare(b.groupKey.lane.Priority, a.groupKey.lane.Priority), a.first().compare(*b.first()), cmp.Compare(a.had(), b.had()), a.compare(b.groupKey)) < 0
+	if first := cmp.Or(cmp.Compare(b.groupKey.lane.Priority, a.groupKey.lane.Priority), a.first().compare(*b.first())); first != 0 {
+		return first < 0
+	}
+	return cmp.Or(cmp.Compare(a.had(), b.had()), a.compare(b.groupKey)) < 0
 }
 
 func (h groupHeap) Swap(i, j int) {
