@@ -53,21 +53,9 @@ func TestHoldsHavePermitsAfterARestart(t *testing.T) {
 // TestHoldsCountInTheirNamespaceAfterARestart: the store does not know which namespaces have a cap, and
 // knows of all holds when it is first asked for a permit of one.
 func TestHoldsCountInTheirNamespaceAfterARestart(t *testing.T) {
-	dir := t.TempDir()
+	mine := store.Shard{Topic: "acme/mail"}
+	dir := holdsOfBefore(t, mine, store.Shard{Topic: "acme/sms", N: 3}, store.Shard{Topic: "mail"})
 	s := openStore(t, Config{Dir: dir})
-	mine, other := store.Shard{Topic: "acme/mail"}, store.Shard{Topic: "mail"}
-	for _, name := range []store.Shard{mine, {Topic: "acme/sms", N: 3}, other} {
-		fence := claim(t, s, name)
-		add(t, s, name, "held", "waits")
-		if _, _, err := s.Hold(t.Context(), name, fence, []store.Hold{{ID: "held", Token: store.NewToken(), Visibility: time.Minute}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	s = openStore(t, Config{Dir: dir})
 	for name, want := range map[string]int{"acme/any": 2, "any": 1, "nobody/any": 0} {
 		for range 2 {
 			got, err := s.Acquire(t.Context(), []store.Acquire{{Key: store.CapKey(name, store.NamespaceCap), Max: 10}})
@@ -87,4 +75,34 @@ func TestHoldsCountInTheirNamespaceAfterARestart(t *testing.T) {
 	if err != nil || got[0].InUse != 1 {
 		t.Errorf("once one was freed, in use are %+v, %v", got, err)
 	}
+}
+
+// TestATakeKnowsTheHoldsOfItsNamespaceAfterARestart takes two where the namespace has room for one.
+func TestATakeKnowsTheHoldsOfItsNamespaceAfterARestart(t *testing.T) {
+	dir := holdsOfBefore(t, store.Shard{Topic: "acme/mail"}, store.Shard{Topic: "acme/sms", N: 3}, store.Shard{Topic: "mail"})
+	got, err := openStore(t, Config{Dir: dir}).Take(t.Context(), &store.Take{
+		Topic: "acme/any", Node: "a", Limits: store.TopicLimits{Namespace: 3}, Holders: []store.Token{store.NewToken(), store.NewToken()},
+		Until: store.Millis(time.Now().Add(time.Minute).UnixMilli()), Wants: make([]store.Want, 2),
+	})
+	if err != nil || got.Wants[0].Status != store.Granted || got.Wants[1].Status == store.Granted {
+		t.Errorf("beside two holds of before, of two takes one may be granted; they came to %+v: %v", got, err)
+	}
+}
+
+// holdsOfBefore makes a store in which each of some shards has a task that is held and one that waits.
+func holdsOfBefore(t *testing.T, shards ...store.Shard) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	s := openStore(t, Config{Dir: dir})
+	for _, name := range shards {
+		fence := claim(t, s, name)
+		add(t, s, name, "held", "waits")
+		if _, _, err := s.Hold(t.Context(), name, fence, []store.Hold{{ID: "held", Token: store.NewToken(), Visibility: time.Minute}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
