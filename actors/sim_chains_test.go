@@ -14,7 +14,8 @@ import (
 
 // In some runs acks enqueue: tasks of another topic, whose deliveries and whose enqueueing users pause and which
 // is full at times, and tasks of their own. Each is there once, if and only if the ack was made. In some of those runs
-// some have idempotency keys, which no other task has: so they are there once as well, also where a key is free by then.
+// some have idempotency keys. In most of these no other task has the key: so they are there once as well, also where a key
+// is free by then. In the others tasks share keys, and each is either there once or kept as undeliverable.
 
 // simChained is the topic that acks enqueue into.
 const simChained = "chained"
@@ -25,6 +26,7 @@ type simChains struct {
 	acked  map[string]bool   // tasks whose acks enqueued
 	topics map[string]string // of tasks that are not of the first topic
 	keyed  map[string]bool   // tasks that have idempotency keys
+	deaths int               // of nodes that had delivered messages
 }
 
 // drawChained draws how many shards the topic has that acks enqueue into, from a source of its own like
@@ -37,6 +39,9 @@ func (s *sim) drawChained(p *simPlan) int {
 	p.chainBacklog = []int{0, 0, simLogUniform(rng, 30)}[rng.IntN(3)]
 	p.chainMost = simLogUniform(rng, 60)
 	p.chainKeyed = rand.New(rand.NewPCG(s.seed, 91)).IntN(3) == 0
+	if keys := rand.New(rand.NewPCG(s.seed, 93)); p.chainKeyed && keys.IntN(2) == 0 {
+		p.chainShared = 1 + keys.IntN(4)
+	}
 	return 1 + rng.IntN(3)
 }
 
@@ -78,8 +83,8 @@ func (s *sim) nextOf(w *simWorker) (next []service.NewTask) {
 		}
 		t.Task.Payload = fmt.Append(nil, "c", s.chains.asked)
 		if s.plan.chainKeyed && s.chance(0.5) {
-			key := fmt.Sprintf("key%d", s.chains.asked)
-			t.Task.ID, t.Task.Key = simOrderedID(key, s.chains.asked), &store.Key{Text: key, Window: []time.Duration{0, time.Second, time.Hour}[s.rng.IntN(3)]}
+			t.Task.Key = s.drawKey()
+			t.Task.ID = simOrderedID(t.Task.Key.Text, s.chains.asked)
 			s.chains.keyed[t.Task.ID] = true
 		}
 		if t.Topic == simChained {
@@ -90,11 +95,36 @@ func (s *sim) nextOf(w *simWorker) (next []service.NewTask) {
 	return next
 }
 
+// drawKey draws the idempotency key of a task that an ack enqueues.
+func (s *sim) drawKey() *store.Key {
+	if n := s.plan.chainShared; n > 0 {
+		return &store.Key{Text: fmt.Sprintf("shared%d", s.rng.IntN(n)), Window: []time.Duration{0, 0, 5 * time.Second}[s.rng.IntN(3)], OnConflict: store.KeyReject}
+	}
+	return &store.Key{Text: fmt.Sprintf("key%d", s.chains.asked), Window: []time.Duration{0, time.Second, time.Hour}[s.rng.IntN(3)]}
+}
+
 // chainOn writes down what an ack made that was committed.
 func (s *sim) chainOn(sh store.Shard, c *store.Commit) {
 	for i := range c.Acks {
 		s.chains.acked[c.Acks[i].ID] = true
 	}
+}
+
+// meddleWithReceived has a node disappear at times when a shard has received messages with idempotency keys from it,
+// before it can forget them: the next owner delivers them anew, when the tasks that they became may have ended.
+func (s *sim) meddleWithReceived(n *simNode, c *store.Commit) {
+	if c.Receive == nil || !c.Keyed() || s.chains.deaths == 3 || time.Since(s.start) > s.plan.active-10*time.Second || !s.chance(0.2) {
+		return
+	}
+	s.chains.deaths++
+	s.sometimes("an owner is gone when a shard has received its messages")
+	s.after(s.between(0, 5*time.Millisecond), func() {
+		if s.nodes[n.i] == n && !n.dead.Load() {
+			lasts := s.between(100*time.Millisecond, 2*s.plan.lease)
+			s.excuse(lasts)
+			s.restart(n, lasts)
+		}
+	})
 }
 
 // asMade is a commit with those of its tasks that it made: one that has a key may be there already, or be refused.

@@ -100,8 +100,12 @@ func (s *sim) conserves(sh store.Shard, c *store.Commit, forgotten []store.Parce
 			s.messages.sent[simArrived{p.Topic, p.To}] = true
 		}
 	}
+	refused := len(s.messages.refused)
 	for i := range forgotten {
 		s.mayForget(sh, c, &forgotten[i])
+	}
+	if len(s.messages.refused) > refused+1 {
+		s.sometimes("two tasks of a page are undeliverable")
 	}
 }
 
@@ -110,6 +114,9 @@ func (s *sim) arrives(topic string, to store.CellID) {
 	at := simArrived{topic, to}
 	if s.messages.made[at]++; s.messages.made[at] > 1 && s.messages.sent[at] {
 		s.broken("twice: the message %s of %s has become a task %d times", to.Key(), topic, s.messages.made[at])
+	}
+	if s.messages.refused[at] {
+		s.broken("both: %s of %s is made, and was kept as undeliverable", to.Key(), topic)
 	}
 }
 
@@ -120,7 +127,9 @@ func (s *sim) mayForget(sh store.Shard, c *store.Commit, p *store.Parcel) {
 	case outbox.Asks(p) || s.messages.lost[at]:
 		return
 	case s.isRefused(c, p):
-		s.messages.refused[at] = true
+		if s.messages.refused[at] = true; s.messages.made[at] > 0 && outbox.HasTask(p) {
+			s.broken("both: %s of %s is kept as undeliverable, and was made", p.To.Key(), p.Topic)
+		}
 		return
 	case outbox.Brings(p):
 		if s.messages.made[at] > 0 {

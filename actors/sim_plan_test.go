@@ -68,6 +68,7 @@ type simPlan struct {
 	chainBacklog int  // tasks that it takes; 0: any number
 	chainMost    int  // that one ack enqueues into it
 	chainKeyed   bool // some of those have idempotency keys
+	chainShared  int  // so many, which others have, too; 0: each has one of its own
 	fulls        int  // times that a shard is full
 
 	phases   []simPhase    // none: the run is the same all the time

@@ -27,6 +27,8 @@ var simProbes = []string{
 	"a task over its rate becomes a dead letter",
 	"a shard has room while a relay is behind messages that wait for it",
 	"a topic goes on while a relay is behind messages that wait for it",
+	"two tasks of a page are undeliverable",
+	"an owner is gone when a shard has received its messages",
 }
 
 // simSeen counts the seeds of a campaign.

@@ -501,6 +501,7 @@ func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, c
 			if results[i].Status == store.OK {
 				st.s.conserves(sh, made, forgotten[i])
 				st.s.chainOn(sh, made)
+				st.s.meddleWithReceived(st.node, &commits[i])
 			}
 			switch {
 			case results[i].Status != store.OK:
