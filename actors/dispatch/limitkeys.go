@@ -26,7 +26,8 @@ type limitKey struct {
 	again  time.Time // when it is looked at
 	news   bool      // what a call says that is on its way is older than a notice
 	inLine bool      // this node has a place in line
-	turn   time.Time // since when it has been its turn, and it did not ask; zero: it is not
+	turn   time.Time // since when it has been this node's turn; zero: it is not
+	asked  bool      // and it asked
 
 	parked groupHeap // groups that lack it
 	open   int       // groups that have it and are open

@@ -142,6 +142,7 @@ func (g *limiter) ask(picked []readyTask, room int) (free []admitted, call *Take
 			call.Wants = append(call.Wants, g.want(&t))
 		}
 		call.Room = min(room, len(call.tasks))
+		g.stay(call)
 	}
 	for i := len(behind) - 1; i >= 0; i-- {
 		g.giveBack(behind[i])
@@ -398,7 +399,7 @@ func (g *limiter) freed(now time.Time, name keyName) {
 	}
 	g.hears(k)
 	if k.turn.IsZero() {
-		k.turn = now
+		k.turn, k.asked = now, false
 		g.turns = append(g.turns, k)
 	}
 }
@@ -415,8 +416,9 @@ func (g *limiter) hears(k *limitKey) {
 	g.reopen(k)
 }
 
-// passOn ends the places in lines that are of no use: this node was told that it is its turn, and asks for nothing. Who
-// lacks nothing but room is given some time where there are subscriptions: room is lent to and fro.
+// passOn ends the places in lines that are of no use: this node was told that it is its turn, and asks for nothing, or
+// lacked something else. Who lacks nothing but room is given some time where there are subscriptions: room is lent to and
+// fro.
 func (g *limiter) passOn(now time.Time, subs int) {
 	if g.call != nil || !g.retry.IsZero() {
 		return
@@ -425,7 +427,7 @@ func (g *limiter) passOn(now time.Time, subs int) {
 		switch {
 		case k.turn.IsZero():
 			return true
-		case subs > 0 && g.asks(k) && now.Sub(k.turn) < roomComes:
+		case subs > 0 && !k.asked && g.asks(k) && now.Sub(k.turn) < roomComes:
 			return false
 		}
 		k.turn = time.Time{}
@@ -445,7 +447,31 @@ func (g *limiter) asks(k *limitKey) bool {
 // leaveLine ends this node's place in the line of a key.
 func (g *limiter) leaveLine(k *limitKey) {
 	k.inLine = false
-	g.leave = append(g.leave, g.limitOf(k.keyName))
+	if limit := g.limitOf(k.keyName); !slices.Contains(g.leave, limit) {
+		g.leave = append(g.leave, limit)
+	}
+}
+
+// stay keeps the places in line that a call is to leave and asks by. Nodes that left, and came last each time, would be in
+// each other's way for ever.
+func (g *limiter) stay(call *TakeCall) {
+	if len(call.Leave)+len(g.turns) == 0 {
+		return
+	}
+	asked := make(map[store.Limit]*limitKey)
+	for _, w := range call.Wants {
+		for k := range g.keysOfWant(w) {
+			asked[g.limitOf(k.keyName)] = k
+			k.asked = true
+		}
+	}
+	call.Leave = slices.DeleteFunc(call.Leave, func(l store.Limit) bool {
+		k := asked[l]
+		if k != nil {
+			k.inLine = true
+		}
+		return k != nil
+	})
 }
 
 // limitOf is a key as the store names it.
