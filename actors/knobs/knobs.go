@@ -11,7 +11,7 @@ import (
 // Knobs are those numbers. Nobody but a test sets one: zero fields take the defaults.
 type Knobs struct {
 	// Of the relay.
-	RelayPage   int // messages that are read at a time; 256
+	RelayPage   int // messages that are read at a time, store.MaxReceive at most; 1,024
 	RelayWindow int // messages that a walk of a queue passes at most as their shards take nothing; 1,024
 	EndBatch    int // completions that one commit brings; 1,000
 
@@ -31,7 +31,7 @@ type Knobs struct {
 
 // WithDefaults fills in the fields that are zero.
 func (k Knobs) WithDefaults() Knobs {
-	k.RelayPage = cmp.Or(k.RelayPage, 256)
+	k.RelayPage = cmp.Or(k.RelayPage, 1024)
 	k.RelayWindow = cmp.Or(k.RelayWindow, 1024)
 	k.EndBatch = cmp.Or(k.EndBatch, 1000)
 	k.HoldBatch = cmp.Or(k.HoldBatch, store.BatchItems)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -51,16 +52,13 @@ func (x *queues) push(p *store.Message, c *store.Commit, life uint64) error {
 
 // finish forgets messages, but none of this batch.
 func (x *queues) finish(f *store.Finish) error {
-	for _, n := range f.Numbers {
+	there, err := x.lying(f)
+	if err != nil {
+		return err
+	}
+	for _, n := range there {
 		x.key = appendMessageKey(x.key[:0], x.sh.number, f.Queue, n)
 		if x.next.queues.finished[string(x.key)] {
-			continue
-		}
-		there, err := x.has(x.key)
-		if err != nil {
-			return err
-		}
-		if !there {
 			continue
 		}
 		if x.next.queues.finished == nil {
@@ -73,6 +71,43 @@ func (x *queues) finish(f *store.Finish) error {
 		}
 	}
 	return nil
+}
+
+// lying is which of the messages that are to be finished are there. They are those of a page, or most of it: so the queue
+// is read from the first to the last of them, unless many others lie in between, and the rest are looked up.
+func (x *queues) lying(f *store.Finish) (there []int64, err error) {
+	left := slices.Compact(slices.Sorted(slices.Values(f.Numbers)))
+	if len(left) == 0 {
+		return nil, nil
+	}
+	others := 0
+	lower, upper := appendMessageKey(nil, x.sh.number, f.Queue, left[0]), appendMessageKey(nil, x.sh.number, f.Queue, left[len(left)-1]+1)
+	err = x.dir.Scan(lower, upper, func(key, _ []byte) (bool, error) {
+		n := int64(binary.BigEndian.Uint64(key[len(key)-8:]))
+		for len(left) > 0 && left[0] < n {
+			left = left[1:]
+		}
+		if len(left) > 0 && left[0] == n {
+			there, left = append(there, n), left[1:]
+		} else {
+			others++
+		}
+		return others <= len(f.Numbers), nil
+	})
+	if err != nil || others <= len(f.Numbers) {
+		return there, err
+	}
+	for _, n := range left {
+		x.key = appendMessageKey(x.key[:0], x.sh.number, f.Queue, n)
+		is, err := x.has(x.key)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			there = append(there, n)
+		}
+	}
+	return there, nil
 }
 
 // page reads the messages of a queue behind a number.

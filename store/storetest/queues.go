@@ -46,6 +46,7 @@ func queueCases() []queueEntry {
 		{"Queues/NumbersRiseOverAllOfAShard", queueNumbers},
 		{"Queues/NumbersFollowTheSendersClock", queueClock},
 		{"Queues/FinishForgetsWhatItNames", queueFinish},
+		{"Queues/FinishLeavesThoseInBetween", queueFinishApart},
 		{"Queues/FinishIsTheOwners", queueFinishFenced},
 		{"Queues/FinishIsPartOfTheCommit", queueFinishAtomic},
 		{"Queues/EndWithTheShardButNotTheNumbers", queuesDropped},
@@ -325,6 +326,17 @@ func queueFinish(f *queueFixture) {
 		f.Fatalf("number %d comes after %d", next, b[4])
 	}
 	equal(f.fixture, "messages in the stats", f.stats().Parcels, 6)
+}
+
+// queueFinishApart finishes few messages that lie far from each other.
+func queueFinishApart(f *queueFixture) {
+	for i := range 40 {
+		f.send(message("a", fmt.Sprint(i)))
+	}
+	a := f.numbers(f.queue("a"))
+	f.owned(store.OK, store.Commit{Finish: &store.Finish{Queue: f.queue("a"), Numbers: []int64{a[39], a[20], a[0]}}})
+	same(f.fixture, "what is left", f.numbers(f.queue("a")), slices.Concat(a[1:20], a[21:39]))
+	equal(f.fixture, "messages in the stats", f.stats().Parcels, 37)
 }
 
 func queueFinishFenced(f *queueFixture) {
