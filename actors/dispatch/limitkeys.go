@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"container/heap"
+	"iter"
 	"math"
 	"time"
 
@@ -105,6 +106,43 @@ func (s *limitKeys) refused(k *limitKey, again time.Time) {
 	}
 	k.closed, k.has, k.turn = true, 0, time.Time{}
 	s.wakeAt(k, again)
+}
+
+// granted records that a want has all that it needs: it took one of each cap, and the node is in no line.
+func (s *limitKeys) granted(w store.Want) {
+	for k := range s.ofWant(w) {
+		k.inLine, k.turn = false, time.Time{}
+		if !k.rate {
+			k.took()
+			s.soil(k)
+		}
+	}
+}
+
+// over records that a want had a place and could have had its permits, and was over a rate.
+func (s *limitKeys) over(w store.Want) {
+	for k := range s.ofWant(w) {
+		if !k.rate {
+			k.passed()
+			s.soil(k)
+		}
+	}
+}
+
+// ofWant yields the keys of a want that are known: its own, those of the topic, and that of the namespace.
+func (s *limitKeys) ofWant(w store.Want) iter.Seq[*limitKey] {
+	names := [...]keyName{{}, {key: store.NamespaceCap}, {rate: true}, {key: w.CapKey}, {true, w.RateKey}}
+	return func(yield func(*limitKey) bool) {
+		for i, name := range names {
+			k := s.by[name]
+			if k == nil || i > 2 && name.key == "" { // it has no such key
+				continue
+			}
+			if !yield(k) {
+				return
+			}
+		}
+	}
 }
 
 // reopen has groups of a key go again.

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"iter"
 	"slices"
 	"time"
 
@@ -304,43 +303,6 @@ func (g *limiter) parkShut(refused []readyTask) {
 	}
 }
 
-// granted records that a want has all that it needs: it took one of each cap, and the node is in no line.
-func (g *limiter) granted(w store.Want) {
-	for k := range g.keysOfWant(w) {
-		k.inLine, k.turn = false, time.Time{}
-		if !k.rate {
-			k.took()
-			g.soil(k)
-		}
-	}
-}
-
-// over records that a want had a place and could have had its permits, and was over a rate.
-func (g *limiter) over(w store.Want) {
-	for k := range g.keysOfWant(w) {
-		if !k.rate {
-			k.passed()
-			g.soil(k)
-		}
-	}
-}
-
-// keysOfWant yields the keys of a want that are known: its own, those of the topic, and that of the namespace.
-func (g *limiter) keysOfWant(w store.Want) iter.Seq[*limitKey] {
-	names := [...]keyName{{}, {key: store.NamespaceCap}, {rate: true}, {key: w.CapKey}, {true, w.RateKey}}
-	return func(yield func(*limitKey) bool) {
-		for i, name := range names {
-			k := g.by[name]
-			if k == nil || i > 2 && name.key == "" { // it has no such key
-				continue
-			}
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 // lacks records what a want lacks.
 func (g *limiter) lacks(now time.Time, got *store.Taking) {
 	if got.Status != store.NoToken && got.Status != store.NoPermit {
@@ -460,7 +422,7 @@ func (g *limiter) stay(call *TakeCall) {
 	}
 	asked := make(map[store.Limit]*limitKey)
 	for _, w := range call.Wants {
-		for k := range g.keysOfWant(w) {
+		for k := range g.ofWant(w) {
 			asked[g.limitOf(k.keyName)] = k
 			k.asked = true
 		}
