@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -80,7 +81,7 @@ func (c *LimitCounts) gaveBack(call *TakeCall, a *Taken) {
 func (t *assigner) pressing() bool {
 	g := t.limiter
 	switch {
-	case t.core.paused || t.core.open("") == 0: // nobody is there to have it
+	case t.core.paused || !slices.ContainsFunc(t.core.subs, func(s *subState) bool { return s.room() > 0 }): // nobody can have it
 		return false
 	case g.call != nil && g.call.Room > 0:
 		return true

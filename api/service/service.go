@@ -138,9 +138,13 @@ const limitWait = time.Second
 
 // limitWaitText says that there were such waits. It names no topic: whoever may reach the server reads it.
 func limitWaitText(topics int, longest time.Duration) string {
-	return fmt.Sprintf("in %d topics tasks waited for up to %v in the last minutes although workers had room and, as far as this node knows, their limits let them go: "+
-		"ddq_limit_wait_seconds says in which; look for calls of the store that are slow or fail (ddq_store_call_seconds and ddq_store_call_errors_total of take), and report it if there are none",
-		topics, longest.Round(100*time.Millisecond))
+	which := "one topic"
+	if topics > 1 {
+		which = fmt.Sprintf("%d topics", topics)
+	}
+	return fmt.Sprintf("tasks of %s waited for up to %v in the last minutes although workers had room and, as far as this node knows, their limits let them go: "+
+		"ddq_limit_wait_seconds has it by topic; look for calls of the store that are slow or fail (ddq_store_call_seconds and ddq_store_call_errors_total of take), and report it if there are none",
+		which, longest.Round(100*time.Millisecond))
 }
 
 // ServerStatus describes the node.
