@@ -447,6 +447,15 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(410).deliver(1, "b")
 			p.settle(ledger.Ack, "b", ledger.OK)
 		}, verdict.Repeated},
+		{"a second life of a requeue, and the enqueue of the first was told already", func(p *tape) {
+			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 2})
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(ledger.Nack, "a", ledger.OK) // the second attempt runs out, and nobody has seen it
+			p.at(2500).call(ledger.Event{Op: ledger.Enqueue, Due: epoch + 5, Sum: "s", Attempts: 2}, ledger.OK, "", func(e *ledger.Event) { e.Due, e.Replaced = epoch+5, "dead" })
+			p.at(2600).put(ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: 100, Result: ledger.Already, Due: epoch + 5})
+			p.at(2610).deliver(1, "b")
+			p.settle(ledger.Ack, "b", ledger.OK)
+		}, ""},
 		{"the same attempt with another one left, and the enqueue has no answer", func(p *tape) {
 			p.put(ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 2})
 			p.at(5).deliver(1, "a")
