@@ -386,24 +386,20 @@ func (g *limiter) passOn(now time.Time, subs int) {
 		return
 	}
 	g.turns = slices.DeleteFunc(g.turns, func(k *limitKey) bool {
+		open := k.open
+		if slices.Contains(g.gates, k) {
+			open = g.counts.open
+		}
 		switch {
 		case k.turn.IsZero():
 			return true
-		case subs > 0 && !k.asked && g.asks(k) && now.Sub(k.turn) < roomComes:
+		case subs > 0 && open > 0 && !k.asked && now.Sub(k.turn) < roomComes:
 			return false
 		}
 		k.turn = time.Time{}
 		g.leaveLine(k)
 		return true
 	})
-}
-
-// asks reports whether tasks are open that would take something of a key.
-func (g *limiter) asks(k *limitKey) bool {
-	if slices.Contains(g.gates, k) {
-		return g.counts.open > 0
-	}
-	return k.open > 0
 }
 
 // leaveLine ends this node's place in the line of a key.

@@ -193,7 +193,7 @@ func (p *step) trigger(e Trigger) {
 	if p.over() {
 		return
 	}
-	stays := slices.IndexFunc(p.s.Open, func(r Run) bool { return !p.canTakeBack(r, ahead) })
+	stays := slices.IndexFunc(p.s.Open, func(r Run) bool { return !r.canBeTakenBack(p.Now, ahead) })
 	if e.Overlap == Skip && !p.s.Untracked && stays >= 0 {
 		p.out.RunOpen = p.s.RunID(p.s.Open[stays])
 		return
@@ -240,7 +240,7 @@ const (
 func (p *step) takeBack(far reach) (named []Occurrence) {
 	kept := p.s.Open[:0]
 	for _, r := range p.s.Open {
-		if !p.canTakeBack(r, far) {
+		if !r.canBeTakenBack(p.Now, far) {
 			kept = append(kept, r)
 			continue
 		}
@@ -256,8 +256,9 @@ func (p *step) takeBack(far reach) (named []Occurrence) {
 	return named
 }
 
-func (p *step) canTakeBack(r Run, far reach) bool {
-	pending := r.At > p.Now || far == notDue && r.Due > p.Now
+// canBeTakenBack reports whether a run of the timetable has not come to its time.
+func (r *Run) canBeTakenBack(now store.Millis, far reach) bool {
+	pending := r.At > now || far == notDue && r.Due > now
 	return pending && !r.Begun && !r.Walk && r.Origin == ByTimetable
 }
 
