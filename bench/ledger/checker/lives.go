@@ -6,8 +6,7 @@ import (
 	"github.com/ddq-io/ddq/bench/ledger"
 )
 
-// began is the earliest that the store says an attempt began, ms; 0 when it does not
-// say. One that was released comes again under its number.
+// began is the earliest that the store says an attempt began, ms; 0 when it does not say. One that was released comes again under its number.
 func (s *story) began(attempt int) int64 {
 	if s.found == nil || s.creations() > 1 {
 		return 0
@@ -21,20 +20,20 @@ func (s *story) began(attempt int) int64 {
 	return first
 }
 
-// repeatPause is the least time after which a server repeats a call to its store whose
-// answer was lost.
+// repeatPause is the least time after which a server repeats a call to its store whose answer was lost.
 const repeatPause = 10 * millisecond
 
-// claimEnqueue takes the first enqueue that was answered "already" for the one that
-// stored the task, when there is no other that can have before it was answered: the server repeated the call
-// itself, after the store's answer was lost. Of those with an idempotency key it may be any. One that took the place
-// of a dead letter, as a requeue does, stored none that was there before.
+// claimEnqueue takes the first enqueue that was answered "already" for the one that stored the task, when there is no other that can have
+// before it was answered: the server repeated the call itself, after the store's answer was lost. Of those with an idempotency key it may be any.
+// One that took the place of a dead letter, as a requeue does, stored none that was there before.
 func (s *story) claimEnqueue() {
 	for _, o := range s.enqueues {
 		if o.result != ledger.Already {
 			continue
 		}
-		if slices.ContainsFunc(s.enqueues, func(by *op) bool { return by.mayHaveStored() && by.Mono <= o.to }) {
+		if slices.ContainsFunc(s.enqueues, func(by *op) bool {
+			return (by.result == ledger.OK && by.answer.Replaced != "dead" || by.result == ledger.Unknown) && by.Mono <= o.to
+		}) {
 			return
 		}
 		if o.result = ledger.OK; s.conflict() != "" {
@@ -42,11 +41,6 @@ func (s *story) claimEnqueue() {
 		}
 		return
 	}
-}
-
-// mayHaveStored reports whether an enqueue may have stored the task where there was none.
-func (o *op) mayHaveStored() bool {
-	return o.result == ledger.OK && o.answer.Replaced != "dead" || o.result == ledger.Unknown
 }
 
 // creations is how many lives the task may have had: enqueues that stored it, or may have. A
