@@ -47,6 +47,9 @@ const (
 	// CallLife is for how long a Take is answered as before. A node makes none again after that: what it took
 	// is lost then, and what it gave Back counts as given.
 	CallLife = 30 * time.Second
+
+	// LateCalls is how many calls before the last one of a node and topic are known to be late, within CallLife.
+	LateCalls = 1000
 )
 
 // Take asks for what tasks need that could go now: for each the tokens and permits of the limits of its
@@ -54,7 +57,8 @@ const (
 type Take struct {
 	// Call tells this Take from others of its node and topic, also of former processes of that name: nodes
 	// draw the first number at random. The last Take of a node and topic is answered as before, and nothing
-	// is done, when it is made again within CallLife. 0: it is never made again, and is not remembered.
+	// is done, when it is made again within CallLife. One of the LateCalls before that is a copy that was on its way:
+	// nothing is done, and no want is reached. 0: it is never made again, and is not remembered.
 	Call uint64
 
 	Topic  string

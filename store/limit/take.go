@@ -20,8 +20,13 @@ type remembered struct {
 func (t *Table) Take(q *store.Take, now time.Time) (*store.TakeReply, []Change) {
 	now = time.UnixMicro(now.UnixMicro()).UTC()
 	who := caller{q.Topic, q.Node}
-	if r, found := t.calls[who]; found && q.Call != 0 && r.call == q.Call && now.Sub(r.at) < store.CallLife {
-		return cloneReply(r.reply), nil
+	if r, found := t.calls[who]; found && q.Call != 0 && now.Sub(r.at) < store.CallLife {
+		switch behind := r.call - q.Call; {
+		case behind == 0:
+			return cloneReply(r.reply), nil
+		case behind <= store.LateCalls:
+			return &store.TakeReply{Now: now, Wants: make([]store.Taking, len(q.Wants))}, nil
+		}
 	}
 	t.sweepTakes(now)
 	t.sweepPermits(1, now)

@@ -24,6 +24,7 @@ func takeCases() []entry {
 		{"take/what ended is there for the wants of the same call", takeFree},
 		{"take/permits end by themselves when a cap looks full", takeSweeps},
 		{"take/a repeated call is answered as before", takeRepeated},
+		{"take/copies of calls that come behind newer ones do nothing", takeLate},
 		{"take/the state is that of the other calls", takeShared},
 		{"take/the cap of a namespace is over its topics", takeNamespace},
 		{"take/what is there is kept for the first in line for a turn", takeTurns},
@@ -283,7 +284,28 @@ func takeRepeated(f *fixture) {
 	next.Node, next.Call = "a", 8
 	f.became("the next call", f.take(next), store.NoToken, store.NoToken, store.NoToken, store.NoToken)
 	q.Node = "a"
-	f.became("a call before the last", f.take(q), store.NoToken, store.NoToken, store.NoToken, store.NoToken)
+	f.became("a call before the last", f.take(q), store.NotReached, store.NotReached, store.NotReached, store.NotReached)
+}
+
+// takeLate has copies of calls arrive behind newer ones: what they took was freed, and what they gave back is not there twice.
+func takeLate(f *fixture) {
+	limits := store.TopicLimits{Rate: store.Rate{Kind: store.SlidingWindow, Count: 4, Period: time.Hour}, Concurrency: 2}
+	const number = 1<<64 - 1_000_000_000_007
+	for i, call := range []uint64{700, number} {
+		node := fmt.Sprint("n", i)
+		h := holders(2)
+		take := store.Take{Call: call, Node: node, Limits: limits, Holders: h[:1], Wants: plain(1), Until: f.now().Add(long)}
+		got := f.take(take)
+		f.became("a want", got, store.Granted)
+		back := store.Take{Call: call + 1, Node: node, Limits: limits, Free: []store.Permit{{Key: mail, Holder: h[0]}}, Back: receipts(got)}
+		f.take(back)
+		f.became("the next want", f.take(store.Take{Call: call + 2, Node: node, Limits: limits, Holders: h[1:], Wants: plain(1), Until: f.now().Add(long)}), store.Granted)
+		f.became("a copy of the first", f.take(take), store.NotReached)
+		f.take(back)
+		equal(f, "permits", f.inUse(mail), i+1)
+	}
+	far := f.take(store.Take{Call: 700 - store.LateCalls - 1 + 1<<63, Node: "n0", Limits: store.TopicLimits{Rate: limits.Rate}, Holders: holders(4), Wants: plain(4)})
+	f.became("wants of another process of a name", far, store.Granted, store.Granted, store.NoToken, store.NoToken)
 }
 
 func takeShared(f *fixture) {
