@@ -39,6 +39,7 @@ func (p *Peer) Notified(n fleet.Notice) {
 	}
 	for _, t := range n.Settled {
 		p.rt.TellSettled(t.Shard, t.IDs...)
+		p.toShard(t.Shard, &shard.GoneElsewhere{Ids: t.IDs})
 	}
 	for _, c := range n.Cancels {
 		p.toShard(c.Shard, &shard.CancelHolds{Holds: c.Holds})

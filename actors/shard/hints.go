@@ -34,6 +34,8 @@ func (n *notifier) receive(message any) {
 		n.learnPending(m)
 	case *EndedElsewhere:
 		n.learnEnded(m.Holds)
+	case *GoneElsewhere:
+		n.tasks.WereRemoved(m.Ids)
 	case *WaitedElsewhere:
 		n.learnWaiting(m)
 	case *SeqSeen:

@@ -104,6 +104,9 @@ type (
 	}
 	// EndedElsewhere comes from the node: another node ended holds.
 	EndedElsewhere struct{ Holds []fleet.EndedHold }
+	// GoneElsewhere comes from the node: another node says that tasks are no longer there, or have ended.
+	GoneElsewhere struct{ Ids []string }
+
 	// WaitedElsewhere comes from the node: another node waits for tasks to be settled.
 	WaitedElsewhere struct {
 		Ids   []string

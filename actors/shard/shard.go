@@ -151,7 +151,7 @@ func (s *Actor) hand(m any, own bool) {
 		s.orderer.receive(m, own)
 	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cells.Runs, *cells.Outcome:
 		s.cells.receive(m, own)
-	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
+	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *GoneElsewhere, *WaitedElsewhere, *SeqSeen:
 		s.notifier.receive(m)
 		s.cells.notice(m)
 		s.outbox.notice(m)

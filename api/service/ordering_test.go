@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -410,4 +411,43 @@ func TestADeadLetterThatMovesIsRequeuedOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestADeleteElsewhereLetsTheNextOneGo: the head of an ordering key, which waits for a permit, is deleted at a node that does
+// not own its shard.
+func TestADeleteElsewhereLetsTheNextOneGo(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		f.Limited("mail", service.TopicChange{Shards: new(1), KeyConcurrency: new(1)})
+		stream := servicetest.Subscribe(t, f.Nodes["a"].Sys, "mail", 10)
+		enqueue := func(name, ordering, concurrency string) (id string) {
+			task := servicetest.InLine(ordering, name, 0)
+			task.Task.Traits.ConcurrencyKey = concurrency
+			id = servicetest.EnqueueOne(t, f.Nodes["a"].Sys, task).ID
+			servicetest.Idle(100 * time.Millisecond)
+			return id
+		}
+		comes := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, d := range stream.Take() {
+				got = append(got, string(d.Task.Payload))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%v came, want %v", got, want)
+			}
+		}
+		enqueue("runs", "", "busy")
+		first := enqueue("first", "k", "busy")
+		enqueue("next", "k", "free")
+		comes("runs")
+		other := "a"
+		if f.Owners("mail")[0] == "a" {
+			other = "b"
+		}
+		if _, err := f.Nodes[other].Sys.Tasks.Delete(t.Context(), "mail", first); err != nil {
+			t.Fatal(err)
+		}
+		servicetest.Idle(time.Second)
+		comes("next")
+	})
 }
