@@ -25,6 +25,9 @@ func (s *Upkeep) Chores(ctx context.Context) {
 	if s.chores++; s.chores%tendEvery == 1 {
 		used = topics
 	}
+	if s.chores%receiptsEvery == 1 {
+		s.receipts.look(topics)
+	}
 	err = errors.Join(err, s.tend(ctx, used))
 	for i := range topics {
 		t := &topics[i]
@@ -91,6 +94,9 @@ func (s *Upkeep) tend(ctx context.Context, topics []store.Topic) error {
 	for i := range stats {
 		if stats[i].Logged && of[i].Watch.Retention == 0 { // whoever ended that did not come to it
 			err = errors.Join(err, s.node.Topics().KeepLogs(ctx, ours[i:i+1], store.Watching{}))
+		}
+		if stats[i].Cells > 0 && s.chores%receiptsEvery == 1 {
+			err = errors.Join(err, s.receipts.forget(ctx, s.node.Cells(), ours[i]))
 		}
 		s.noteIndex(of[i], ours[i], &stats[i])
 		if stats[i].Done > 0 {

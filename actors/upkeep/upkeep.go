@@ -26,6 +26,7 @@ type Upkeep struct {
 	chores    int    // so many times
 
 	versions map[string]int64 // of topics, see inUse
+	receipts receipts
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup

@@ -401,3 +401,46 @@ func TestLargeUndeliverableTasksAreAllListed(t *testing.T) {
 		}
 	})
 }
+
+// TestReceiptsOfATopicThatIsGoneGo: a day behind its end no call of it is on its way any more.
+func TestReceiptsOfATopicThatIsGoneGo(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
+		s := f.Nodes["a"].Sys
+		f.Limited("audit", service.TopicChange{Shards: new(1)})
+		receipts := func() (of []string) {
+			page, _, err := f.Store.CellPage(t.Context(), store.Shard{Topic: "audit"}, store.CellTally, "", 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range page {
+				q, _ := store.ReceiptOf(c.ID, "audit")
+				of = append(of, q.Source.Topic)
+			}
+			slices.Sort(of)
+			return of
+		}
+		for _, topic := range []string{"gone", "kept"} {
+			f.Limited(topic, service.TopicChange{Shards: new(1)})
+			w := servicetest.Subscribe(t, s, topic, 10)
+			servicetest.EnqueueOne(t, s, nextTask(topic, "first"))
+			if _, err := ackNext(t, s, topic, w.Gets("first")["first"], nextTask("audit", topic)); err != nil {
+				t.Fatal(err)
+			}
+			servicetest.Idle(time.Second)
+		}
+		if got := receipts(); !slices.Equal(got, []string{"gone", "kept"}) {
+			t.Fatalf("receipts of %v", got)
+		}
+		if err := s.Topics.Delete(t.Context(), "gone", true); err != nil {
+			t.Fatal(err)
+		}
+		servicetest.Idle(24 * time.Hour)
+		if got := receipts(); !slices.Equal(got, []string{"gone", "kept"}) {
+			t.Errorf("after a day receipts of %v", got)
+		}
+		servicetest.Idle(2 * time.Hour)
+		if got := receipts(); !slices.Equal(got, []string{"kept"}) {
+			t.Errorf("after 26 hours receipts of %v", got)
+		}
+	})
+}
