@@ -99,6 +99,21 @@ func (s *sim) leaves(to string, ds []subscription.Delivery) {
 		if now := s.now(s.shardOf(d.Task.ID)); d.Task.Due > now {
 			s.broken("%s is sent to %s %d ms before it is due", d.Task.ID, to, d.Task.Due-now)
 		}
+		s.lasts(to, &d)
+	}
+}
+
+// lasts looks whether a delivery says that its hold lasts longer than it does in the store.
+func (s *sim) lasts(to string, d *subscription.Delivery) {
+	_, token, _ := subscription.DecodeToken(d.Token) // which the node has made
+	sh := s.shardOf(d.Task.ID)
+	_, found, err := s.on(sh).Get(simContext, sh, []string{d.Task.ID})
+	if err != nil {
+		panic(err) // memstore fails only when it is closed
+	}
+	left := found[0].Deadline.Time().Sub(s.now(sh).Time())
+	if found[0].Token == token && d.HoldFor > left {
+		s.brokenBy("hold", "%s is sent to %s as held for %v, and is for %v", d.Task.ID, to, d.HoldFor, left)
 	}
 }
 

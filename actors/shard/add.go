@@ -243,7 +243,7 @@ func (a *adder) batcherOf(m *added) *engine.Batcher[Addition] {
 // onHeld delivers what was stored and held, and gives back the other credit.
 func (a *adder) onHeld(m *added, own bool) {
 	if !own {
-		a.settler.releaseUnseen(m.heldTasks(a.Now()))
+		a.settler.releaseUnseen(m.heldTasks())
 	} else {
 		a.deliver(m)
 	}
@@ -252,9 +252,8 @@ func (a *adder) onHeld(m *added, own bool) {
 }
 
 func (a *adder) deliver(m *added) {
-	now := a.Now()
 	for i, it := range m.items {
-		if h, ok := m.heldTask(i, now); ok {
+		if h, ok := m.heldTask(i); ok {
 			a.holder.granted(it.Sub, h)
 		} else {
 			a.report.refund(it.Sub, 1)
@@ -263,16 +262,16 @@ func (a *adder) deliver(m *added) {
 }
 
 // heldTasks are the tasks of a batch that were held as they were stored.
-func (m *added) heldTasks(now store.Millis) (tasks []subscription.HeldTask) {
+func (m *added) heldTasks() (tasks []subscription.HeldTask) {
 	for i := range m.items {
-		if h, ok := m.heldTask(i, now); ok {
+		if h, ok := m.heldTask(i); ok {
 			tasks = append(tasks, h)
 		}
 	}
 	return tasks
 }
 
-func (m *added) heldTask(i int, now store.Millis) (h subscription.HeldTask, ok bool) {
+func (m *added) heldTask(i int) (h subscription.HeldTask, ok bool) {
 	if i >= len(m.results) || m.tokens == nil {
 		return h, false
 	}
@@ -281,9 +280,9 @@ func (m *added) heldTask(i int, now store.Millis) (h subscription.HeldTask, ok b
 	case r.Status == store.Held:
 		task.Attempt = max(1, r.Attempt)
 	case r.Status == store.Duplicate && r.State == store.StateRunning && r.Token == m.tokens[i].Token:
-		// The answer of the first try was lost; this is our hold.
+		// The answer of the first try was lost; this is our hold, and nobody says when that began.
 		task.Attempt = 1
-		r.Deadline = now.Add(cmp.Or(task.Visibility, m.tokens[i].Visibility))
+		r.Deadline = m.began.Add(cmp.Or(task.Visibility, m.tokens[i].Visibility)) // at the earliest
 	default:
 		return h, false
 	}
