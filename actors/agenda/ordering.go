@@ -52,6 +52,7 @@ type orderKey struct {
 	watched bool // in watch
 	moved   bool // since then the head was another one, and not by what the store said
 	looks   int  // in a row that found the same head
+	out     bool // the head was with the topic when it was time to look
 }
 
 const (
@@ -59,7 +60,8 @@ const (
 	ParkedMost = 32
 
 	minOrderLook = time.Second      // a key is looked at after that,
-	maxOrderLook = 15 * time.Second // then after twice that, up to this
+	maxOrderLook = 15 * time.Second // then after twice that, up to this,
+	maxOutLook   = time.Minute      // or this while the head is with the topic, which tells of it
 )
 
 func compareParked(a, b store.Entry) int {
@@ -277,9 +279,11 @@ func (o *orderKeys) TimeToLook(key string, known func(id string) bool) {
 	}
 	l.watched = false
 	switch {
-	case l.moved || known(l.head): // somebody tells, or there is nothing to tell yet
+	case l.moved: // somebody tells
 		o.look(l)
 	case len(l.parked) > 0 || l.more:
+		// Also while its head is with the topic: limits may keep one there that is not the first, and only a hold would tell.
+		l.out = known(l.head)
 		o.ask(l)
 	}
 }
@@ -384,7 +388,11 @@ func (o *orderKeys) lead(l *orderKey, head *store.Ordered, now store.Millis, kno
 
 // LookAt is when to look at a key again.
 func (l *orderKey) LookAt(now store.Millis) store.Millis {
-	at := now.Add(min(minOrderLook<<min(l.looks, 8), maxOrderLook))
+	most := maxOrderLook
+	if l.out {
+		most = maxOutLook
+	}
+	at := now.Add(min(minOrderLook<<min(l.looks, 8), most))
 	if l.due > now && l.due < at {
 		return l.due
 	}
