@@ -64,7 +64,8 @@ type Cells interface {
 //     the receipt, nor among the numbers above it or the refused ones. Else nothing of it is made: Received, and the
 //     result says which are settled as made and which as refused. When it is made, the floor becomes max(floor,
 //     Head-1), and its numbers are settled, together with the tasks, entities and inbox messages of the commit. At
-//     most MaxReceive numbers are above the floor: WindowFull for a commit that would have more.
+//     most MaxReceive numbers are above the floor: WindowFull for a commit that would have more, unless it has the head
+//     of the queue, which must not wait for what is behind it.
 //  2. Finish. Only an owner's commit forgets messages of a queue. What takes the place of a refused one, as a
 //     dead letter, is in that commit.
 //  3. Head. What a receipt may forget follows from the first number that is in the queue, and from nothing else.

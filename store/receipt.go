@@ -12,7 +12,7 @@ import (
 // It has the invariant of the relay: a number is settled once, whoever receives it in whatever order.
 type Receipt struct {
 	Floor   int64
-	Above   []int64 // rising, above Floor, MaxReceive at most
+	Above   []int64 // rising, above Floor, MaxReceive at most, and what came with the head since it was full
 	Refused []int64 // rising: all of Above that were refused, and of those before the last ones, KeptRefused in all
 }
 
@@ -34,14 +34,24 @@ func has(rising []int64, n int64) bool {
 	return found
 }
 
-// Take returns the receipt once a Receive has been made, and what is in its way: Received, with what is settled
-// of it, WindowFull, or OK. What the Receive refuses, and of its numbers those in notMade, are refused.
-func (r *Receipt) Take(rc *Receive, notMade []int64) (next Receipt, result CommitResult) {
+// Check returns what is in the way of a Receive: Received, with what is settled of it, WindowFull, or OK. The head of the
+// queue always has room, with what comes with it: the floor rises behind it only.
+func (r *Receipt) Check(rc *Receive) CommitResult {
 	made, refused := r.Settled(rc.Numbers)
 	made2, refused2 := r.Settled(rc.Refused)
 	if made, refused = append(made, made2...), append(refused, refused2...); len(made)+len(refused) > 0 {
-		return *r, CommitResult{Status: Received, Made: made, Refused: refused}
+		return CommitResult{Status: Received, Made: made, Refused: refused}
 	}
+	head := slices.Contains(rc.Numbers, rc.Head) || slices.Contains(rc.Refused, rc.Head)
+	if next := r.Take(rc, nil); len(next.Above) > MaxReceive && !head {
+		return CommitResult{Status: WindowFull}
+	}
+	return CommitResult{Status: OK}
+}
+
+// Take returns the receipt once a Receive has been made that was checked, or a part of it. What the Receive refuses, and of
+// its numbers those in notMade, are refused.
+func (r *Receipt) Take(rc *Receive, notMade []int64) (next Receipt) {
 	next.Floor = max(r.Floor, rc.Head-1)
 	next.Above = slices.Concat(r.Above, rc.Numbers, rc.Refused)
 	slices.Sort(next.Above)
@@ -49,9 +59,7 @@ func (r *Receipt) Take(rc *Receive, notMade []int64) (next Receipt, result Commi
 	if found {
 		covered++
 	}
-	if next.Above = next.Above[covered:]; len(next.Above) > MaxReceive {
-		return *r, CommitResult{Status: WindowFull}
-	}
+	next.Above = next.Above[covered:]
 	next.Refused = slices.Concat(r.Refused, rc.Refused, notMade)
 	slices.Sort(next.Refused)
 	below := 0
@@ -59,7 +67,7 @@ func (r *Receipt) Take(rc *Receive, notMade []int64) (next Receipt, result Commi
 		below++
 	}
 	next.Refused = next.Refused[min(below, max(0, len(next.Refused)-KeptRefused)):]
-	return next, CommitResult{Status: OK}
+	return next
 }
 
 // ReceiptFormat is the first byte of the body of a receipt.

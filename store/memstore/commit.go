@@ -15,7 +15,7 @@ func (sh committer) check(c *store.Commit) (store.CommitResult, error) {
 		if err != nil {
 			return store.CommitResult{}, err
 		}
-		if _, result := r.Take(c.Receive, nil); result.Status != store.OK {
+		if result := r.Check(c.Receive); result.Status != store.OK {
 			return result, nil
 		}
 	}

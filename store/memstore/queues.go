@@ -135,6 +135,6 @@ func (sh *shard) receipt(q store.Queue) (store.Receipt, error) {
 func (sh *shard) receive(rc *store.Receive, notMade []int64) {
 	id := rc.Queue.ReceiptID()
 	was, _ := store.DecodeReceipt(sh.cells.byID[id].Body) // as was checked
-	next, _ := was.Take(rc, notMade)
+	next := was.Take(rc, notMade)
 	sh.cells.put(&store.Put{Cell: store.Cell{ID: id, Body: next.Append(nil)}})
 }

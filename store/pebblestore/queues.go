@@ -266,8 +266,7 @@ func (t *committer) checkReceive(c *store.Commit) (store.CommitResult, error) {
 		return store.CommitResult{}, err
 	}
 	t.receipt = r
-	_, result := r.Take(c.Receive, nil)
-	return result, nil
+	return r.Check(c.Receive), nil
 }
 
 // receive writes the receipt of a commit that was checked, once its tasks came to what they did.
@@ -280,7 +279,7 @@ func (t *committer) receive(rc *store.Receive, adds []store.AddResult) error {
 	settled, refused := rc.Outcome(adds)
 	made := *rc
 	made.Numbers = settled
-	next, _ := t.receipt.Take(&made, refused)
+	next := t.receipt.Take(&made, refused)
 	t.cellIDs.note(string(id))
 	t.next.queues.stored = true
 	return t.cells.put(&store.Put{Cell: store.Cell{ID: id, Body: next.Append(nil)}}, &old)

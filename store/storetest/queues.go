@@ -57,6 +57,7 @@ func queueCases() []queueEntry {
 		{"Receive/AFloorNeverFalls", receiveFloorStays},
 		{"Receive/OfQueuesAreApart", receiveApart},
 		{"Receive/AWindowOf1024", receiveWindow},
+		{"Receive/TheHeadHasRoom", receiveHead},
 		{"Receive/TheLast100RefusedStay", receiveRefused},
 		{"Receive/RefusedAboveTheFloorStay", receiveRefusedAbove},
 		{"Receive/IsPartOfTheCommit", receiveAtomic},
@@ -497,6 +498,32 @@ func receiveWindow(f *queueFixture) {
 	settle(store.OK, 4000, 4000, store.MaxReceive)
 	settle(store.OK, 6000, 6000, store.MaxReceive)
 	equal(f.fixture, "numbers above the floor", len(f.receipt(q).Above), store.MaxReceive)
+}
+
+// receiveHead has what is behind the head fill the window, and then the head: it must not wait for that.
+func receiveHead(f *queueFixture) {
+	q := f.from("far", 3)
+	var behind []int64
+	for n := range int64(store.MaxReceive) {
+		behind = append(behind, 100+n)
+	}
+	f.commit(store.OK, store.Commit{Receive: &store.Receive{Queue: q, Head: 10, Numbers: behind}})
+	f.commit(store.WindowFull, store.Commit{Receive: &store.Receive{Queue: q, Head: 10, Numbers: []int64{11}}})
+	f.commit(store.OK, store.Commit{Receive: &store.Receive{Queue: q, Head: 10, Numbers: []int64{12, 10, 5000}, Refused: []int64{13}}})
+	equal(f.fixture, "numbers above the floor", len(f.receipt(q).Above), store.MaxReceive+4)
+	f.receive(store.Received, q, 10, 10)
+	f.commit(store.WindowFull, store.Commit{Receive: &store.Receive{Queue: q, Head: 11, Numbers: []int64{14}}})
+	f.commit(store.OK, store.Commit{Receive: &store.Receive{Queue: q, Head: 11, Refused: []int64{11}}})
+	f.commit(store.OK, store.Commit{Receive: &store.Receive{Queue: q, Head: 5001, Numbers: []int64{5002}}}) // the others left the queue
+	f.isReceipt(q, 5000, []int64{5002}, []int64{11, 13})
+
+	// What a keyed task leaves to the next commit has no room of its own, and takes none from the others.
+	q = f.from("far", 4)
+	f.commit(store.OK, store.Commit{Receive: &store.Receive{Queue: q, Head: 10, Numbers: behind}})
+	f.commit(store.OK, store.Commit{Adds: []*store.Task{f.keyed("first", "k", store.KeyReturn, 1), f.keyed("second", "k", store.KeyReturn, 2)}, Receive: &store.Receive{Queue: q, Head: 11, Numbers: []int64{12, 11}}})
+	equal(f.fixture, "numbers above the floor", len(f.receipt(q).Above), store.MaxReceive+1)
+	f.receive(store.Received, q, 11, 12)
+	f.receive(store.OK, q, 11, 11)
 }
 
 func receiveRefused(f *queueFixture) {

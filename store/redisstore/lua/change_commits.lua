@@ -93,9 +93,9 @@ end
 local receipts, received, keyed_piece = {}, {}, puts + under + acks + removes + cancels + adds + sends + takes + drops
 local receipt, settled, taken
 if receives > 0 then
-  local receipt_of, settled_by, taken_by = (function()
+  local receipt_of, settled_by, taken_by, has_room = (function()
     -- include receive.lua
-    return receipt, settled, taken
+    return receipt, settled, taken, has_room
   end)()
   receipt, settled, taken = receipt_of, settled_by, taken_by
   for i, old in ipairs(redis.call('HMGET', CELLS, unpack(column(receive_at, 4, receives)))) do
@@ -106,7 +106,7 @@ if receives > 0 then
     settled(receipts[i], ARGV[from + 3], made, refused)
     if #made + #refused > 0 then
       refuse(c, RECEIVED, table.concat(made), table.concat(refused))
-    elseif not taken(receipts[i], ARGV[from + 1], ARGV[from + 2] .. ARGV[from + 3], '') then
+    elseif not has_room(receipts[i], ARGV[from + 1], ARGV[from + 2] .. ARGV[from + 3]) then
       refuse(c, WINDOW_FULL)
     end
   end

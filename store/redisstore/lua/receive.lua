@@ -3,7 +3,8 @@
 --     latter two packed; nil when it cannot be read
 --   settled(r, numbers, made, refused) adds to made and refused which of some packed numbers are settled
 --   taken(r, head, numbers, refused) is the stored entity once packed numbers are settled, of which refused
---     are refused, too; nil when the window has no room
+--     are refused, too, and how many numbers it has above its floor
+--   has_room(r, head, numbers) says whether the window has room for packed numbers, or the head is one of them
 local function receipt(stored)
   if not stored then return {0, 0, '', ''} end
   if #stored < 25 or #stored < 36 + byte(stored, 17) then return nil end
@@ -56,8 +57,12 @@ local function taken(r, head, numbers, refused)
   local floor = math.max(r[2], head - 1)
   local above, covered = merged(r[3], numbers, floor)
   above = sub(above, 8 * covered + 1)
-  if #above > 8 * MAX_RECEIVE then return nil end
   local no, below = merged(r[4], refused, floor)
   no = sub(no, 8 * math.min(below, math.max(0, #no / 8 - KEPT_REFUSED)) + 1)
-  return pack('>i8i8B', r[1] + 1, 0, 0) .. '\128\0\0\0\0\0\0\0' .. pack('>Bi8I2', RECEIPT_FORMAT, floor, #above / 8) .. above .. no
+  return pack('>i8i8B', r[1] + 1, 0, 0) .. '\128\0\0\0\0\0\0\0' .. pack('>Bi8I2', RECEIPT_FORMAT, floor, #above / 8) .. above .. no, #above / 8
+end
+
+local function has_room(r, head, numbers)
+  local _, n = taken(r, head, numbers, '')
+  return n <= MAX_RECEIVE or set_of(numbers)[pack('>i8', head)]
 end
