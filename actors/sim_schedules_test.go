@@ -425,7 +425,7 @@ func notOfTimetable(c *store.Commit) map[string]bool {
 func (s *sim) schedulesOver() bool {
 	for id := range s.schedules {
 		one, _ := s.readSchedule(id)
-		if one != nil && one.Phase == schedule.Finished && s.stays(s.schedules[id].shard) {
+		if one != nil && finished(one) && s.stays(s.schedules[id].shard) {
 			continue
 		}
 		if one != nil && one.Phase == schedule.Paused { // a pause that nobody was answered
@@ -434,6 +434,12 @@ func (s *sim) schedulesOver() bool {
 		return false
 	}
 	return true
+}
+
+// finished reports whether a schedule has no run left, and hears of none: one whose run
+// was requeued is told of its end after the run is gone.
+func finished(one *schedule.Schedule) bool {
+	return one.Phase == schedule.Finished && len(one.Open)+len(one.Waiting)+len(one.Recalled) == 0
 }
 
 // auditSchedules looks whether each occurrence has become something.
@@ -466,7 +472,7 @@ func (s *sim) auditSchedules() {
 			}
 		}
 		switch {
-		case one.Phase != schedule.Finished || len(one.Open)+len(one.Waiting)+len(one.Recalled) > 0:
+		case !finished(one):
 			s.broken("%s has not finished: %+v", one.Name, one)
 		case !s.stays(book.shard):
 			s.broken("stranded: %s is in %v, which is of before a reshard", one.Name, book.shard)
