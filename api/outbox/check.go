@@ -40,10 +40,15 @@ var topics = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // check refuses what could never be enqueued, with the errors that the server would answer.
 // The caller's transaction is as it was then.
 func check(t client.Task) error {
+	return cmp.Or(checkContents(t), checkIdentity(t))
+}
+
+// checkContents leaves out what a row has of its own: its id and its key.
+func checkContents(t client.Task) error {
 	if _, err := t.Request(); err != nil { // what contradicts itself
 		return err
 	}
-	for _, rule := range []func(client.Task) error{checkTopic, checkIdentity, checkSize, checkAttributes, checkTimes, checkNumbers, checkKeys} {
+	for _, rule := range []func(client.Task) error{checkTopic, checkSize, checkAttributes, checkTimes, checkNumbers, checkKeys} {
 		if err := rule(t); err != nil {
 			return err
 		}
@@ -80,16 +85,25 @@ func checkIdentity(t client.Task) error {
 	if k == nil {
 		return nil
 	}
+	if err := checkKey(k.Key); err != nil {
+		return err
+	}
 	switch {
-	case k.Key == "" || len(k.Key) > maxKey:
-		return invalid("idempotency.key", "BAD_KEY", "idempotency.key has %d bytes; 1 to %d are allowed", len(k.Key), maxKey)
-	case !utf8.ValidString(k.Key) || strings.ContainsFunc(k.Key, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return invalid("idempotency.key", "BAD_KEY", "idempotency.key must be printable text")
 	case k.Window < MinWindow || k.Window > maxDuration:
 		return outOfRange("idempotency.window_ms", "%d to %d in an outbox, whose relay may enqueue a task again after it is done",
 			MinWindow.Milliseconds(), maxDuration.Milliseconds())
 	case k.OnConflict != 0 && k.OnConflict != client.ConflictReturn && k.OnConflict != client.ConflictReject:
 		return invalid("idempotency.on_conflict", "BAD_ENUM", "idempotency.on_conflict must be return or reject in an outbox, whose relay may enqueue a task again after it was replaced")
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	switch {
+	case key == "" || len(key) > maxKey:
+		return invalid("idempotency.key", "BAD_KEY", "idempotency.key has %d bytes; 1 to %d are allowed", len(key), maxKey)
+	case !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return invalid("idempotency.key", "BAD_KEY", "idempotency.key must be printable text")
 	}
 	return nil
 }

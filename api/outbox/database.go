@@ -23,7 +23,7 @@ type reader interface {
 	// lead makes this the reader, or lets it stay that: false while another one is.
 	lead(ctx context.Context) (bool, error)
 
-	// read returns the first rows of a view, in order.
+	// read returns the first rows of a view, in order. A row that cannot be read has a fault, and holds up none.
 	read(ctx context.Context, v view) ([]row, error)
 
 	// remove deletes rows, and refuse keeps them apart.
@@ -46,6 +46,9 @@ const (
 	batchRows  = 500
 	batchBytes = 1<<20 - 64<<10
 )
+
+// maxRow bounds the texts and the payload of a row, in bytes: twice what the largest task has.
+const maxRow = 2 * MaxPayload
 
 // refusal is a row that ddq refused for good.
 type refusal struct {

@@ -63,6 +63,17 @@ type base struct {
 	// transact enqueues in a transaction, and commits unless fail is set.
 	transact func(ctx context.Context, fail error, tasks ...client.Task) ([]string, error)
 
+	// exec is a statement of somebody's own. inSQL is one that enqueues with the options that it is given, if the
+	// database has a function for that.
+	exec  func(ctx context.Context, sql string, args ...any) error
+	inSQL string
+
+	// What is written in different ways: bytes, one text between copies of a letter, and a newline.
+	bytes   func(text string) string
+	repeat  func(before string, letters int, after string) string
+	newline string
+	json    string // what makes a text of the options
+
 	// effect is Effect in a transaction.
 	effect func(ctx context.Context, fail error, task worker.Task) (bool, error)
 }
@@ -86,6 +97,16 @@ func postgresBase(t testing.TB) base {
 	pool := pgtest.Pool(t, url)
 	return base{
 		Database: outbox.Postgres(pool), dsn: url,
+		exec: func(ctx context.Context, sql string, args ...any) error {
+			_, err := pool.Exec(ctx, sql, args...)
+			return err
+		},
+		inSQL: `select ddq_outbox.enqueue('t', '', options => $1)`,
+		bytes: func(text string) string { return fmt.Sprintf(`'\x%x'`, text) },
+		repeat: func(before string, letters int, after string) string {
+			return fmt.Sprintf(`('%s' || repeat('t', %d) || '%s')`, before, letters, after)
+		},
+		newline: "chr(10)", json: "::jsonb",
 		transact: func(ctx context.Context, fail error, tasks ...client.Task) (ids []string, err error) {
 			return ids, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 				if len(tasks) != 1 {
@@ -130,6 +151,15 @@ func sqliteBase(t testing.TB) base {
 	}
 	return base{
 		Database: outbox.SQLite(db), dsn: dsn,
+		exec: func(ctx context.Context, sql string, args ...any) error {
+			_, err := db.ExecContext(ctx, sql, args...)
+			return err
+		},
+		bytes: func(text string) string { return fmt.Sprintf(`x'%x'`, text) },
+		repeat: func(before string, letters int, after string) string {
+			return fmt.Sprintf(`'%s' || replace(hex(zeroblob(%d)), '00', 't') || '%s'`, before, letters, after)
+		},
+		newline: "char(10)",
 		transact: func(ctx context.Context, fail error, tasks ...client.Task) (ids []string, err error) {
 			return ids, begun(ctx, fail, func(tx *sql.Tx) error {
 				if len(tasks) != 1 {

@@ -68,7 +68,8 @@ func toMillis(d time.Duration) int64 {
 	return n
 }
 
-// millis are n milliseconds; those beyond a duration are the longest one.
+// millis are n milliseconds; those beyond a duration are the longest one of their sign.
 func millis(n int64) time.Duration {
-	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	return time.Duration(max(-most, min(n, most))) * time.Millisecond
 }

@@ -2,9 +2,13 @@ package outbox
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // postgresReader is a connection of its own, out of the pool: it listens, and has the lock of
@@ -38,20 +42,45 @@ func (r *postgresReader) lead(ctx context.Context) (bool, error) {
 
 func (r *postgresReader) read(ctx context.Context, v view) ([]row, error) {
 	r.drain()
-	without := append([]string{}, v.without...) // not null
-	rows, err := r.conn.Query(ctx, `select seq, id::text, key, topic, payload, due, options::text::bytea from (
-			select *, sum(octet_length(payload)) over (order by seq rows unbounded preceding) - octet_length(payload) as before
-			from (select * from ddq_outbox.task where topic <> all ($1) and seq > $4 order by seq limit $2) as first
-		) as measured where before < $3 order by seq`, without, batchRows, batchBytes, v.after)
+	for rows := batchRows; ; rows /= 2 {
+		found, err := r.first(ctx, v, rows)
+		e := (*pgconn.PgError)(nil)
+		if err == nil || !errors.As(err, &e) || !ofData(e.Code) {
+			return found, err
+		}
+		if rows == 1 {
+			return r.unreadable(ctx, v, e)
+		}
+	}
+}
+
+// ofData tells whether a query failed because of what is in a row, by the class of its code: a data exception, or a
+// limit of the database's, as for a text that cannot be converted or is too large to be made.
+func ofData(code string) bool { return strings.HasPrefix(code, "22") || strings.HasPrefix(code, "54") }
+
+// first reads so many rows of a view at most.
+func (r *postgresReader) first(ctx context.Context, v view, most int) ([]row, error) {
+	rows, err := r.conn.Query(ctx, `select seq, id::text, key, size, due,
+			case when size <= $5 then topic else '' end, case when size <= $5 then payload end, case when size <= $5 then options end from (
+			select *, sum(size) over (order by seq rows unbounded preceding) - size as before from (
+				select *, octet_length(payload)::bigint + octet_length(options) + octet_length(topic) as size
+				from (select seq, id, key, topic, payload, due, options::text as options
+					from ddq_outbox.task where topic <> all ($1) and seq > $4 order by seq limit $2) as first
+			) as measured
+		) as summed where before < $3 order by seq`, without(v), most, batchBytes, v.after, maxRow)
 	if err != nil {
 		return nil, explain(err)
 	}
 	found, err := pgx.CollectRows(rows, func(from pgx.CollectableRow) (row, error) {
 		var w row
-		var due *time.Time
-		err := from.Scan(&w.seq, &w.id, &w.key, &w.topic, &w.payload, &due, &w.options)
-		if due != nil {
-			w.due = *due
+		var size int64
+		var due pgtype.Timestamptz
+		err := from.Scan(&w.seq, &w.id, &w.key, &size, &due, &w.topic, &w.payload, &w.options)
+		switch w.due = due.Time; {
+		case size > maxRow:
+			w.fault = tooLarge(size)
+		case due.InfinityModifier != pgtype.Finite:
+			w.fault = notDue(due.InfinityModifier)
 		}
 		return w, err
 	})
@@ -60,6 +89,19 @@ func (r *postgresReader) read(ctx context.Context, v view) ([]row, error) {
 	}
 	return found, nil
 }
+
+// unreadable is the first row of a view, which the database cannot say.
+func (r *postgresReader) unreadable(ctx context.Context, v view, e *pgconn.PgError) ([]row, error) {
+	w := row{fault: invalid("row", "BAD_ROW", "the database cannot read it: %s (%s)", e.Message, e.Code)}
+	err := r.conn.QueryRow(ctx, `select seq from ddq_outbox.task where topic <> all ($1) and seq > $2 order by seq limit 1`, without(v), v.after).Scan(&w.seq)
+	if errors.Is(err, pgx.ErrNoRows) { // somebody deleted it
+		return nil, nil
+	}
+	return []row{w}, err
+}
+
+// without are the topics that a view leaves out; not null.
+func without(v view) []string { return append([]string{}, v.without...) }
 
 // drain drops notifications that came meanwhile: what they are of is committed, and is about
 // to be read.

@@ -93,6 +93,9 @@ const (
 	answering = time.Minute // for the database: one that is silent may be gone
 )
 
+// maxSplits is how often a batch is halved. That finds three tasks, each alone, and ends where all of them fail.
+const maxSplits = 32
+
 // Run hands rows on until ctx ends, and returns nil then. A database or a server that fails
 // is tried again, and Run says so in the log; a Relay runs once.
 func (r *Relay) Run(ctx context.Context) error {
@@ -211,9 +214,23 @@ func (r *Relay) enqueue(ctx context.Context, rows []row) []error {
 			tasks, of = append(tasks, t), append(of, i)
 		}
 	}
+	splits := maxSplits
+	for n, err := range r.send(ctx, tasks, &splits) {
+		errs[of[n]] = err
+	}
+	return errs
+}
+
+// send halves what fails as a whole until the task at fault is alone, in order.
+func (r *Relay) send(ctx context.Context, tasks []client.Task, splits *int) []error {
 	results, _ := r.ddq.EnqueueBatch(ctx, tasks) // each result has its error
-	for n, i := range of {
-		errs[i] = results[n].Err
+	errs := make([]error, len(tasks))
+	for i := range results {
+		errs[i] = results[i].Err
+	}
+	if half := len(tasks) / 2; half > 0 && *splits > 0 && ctx.Err() == nil && together(errs) {
+		*splits--
+		return append(r.send(ctx, tasks[:half], splits), r.send(ctx, tasks[half:], splits)...)
 	}
 	return errs
 }
@@ -226,7 +243,7 @@ func (r *Relay) postpone(ctx context.Context, rows []row, errs []error, later []
 	now := time.Now()
 	for _, i := range later {
 		if topic := rows[i].topic; r.rests.add(topic, errs[i], now) {
-			r.cfg.Log.Warn("outbox waits for a topic", "topic", topic, "err", errs[i])
+			r.cfg.Log.Warn("outbox waits for a topic", "topic", topic, "seq", rows[i].seq, "err", errs[i])
 		}
 	}
 }

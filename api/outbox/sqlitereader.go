@@ -53,25 +53,46 @@ func (r *sqliteReader) read(ctx context.Context, v view) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.db.QueryContext(ctx, `select seq, id, key, topic, payload, due, options from ddq_outbox_task
-		where seq > ? and topic not in (select value from json_each(?)) order by seq limit ?`, v.after, string(names), batchRows)
+	rows, err := r.db.QueryContext(ctx, `select seq, size, due, case when size <= ?1 then id end, case when size <= ?1 then key end,
+			case when size <= ?1 then topic end, case when size <= ?1 then payload end, case when size <= ?1 then options end from (
+			select *, length(cast(id as blob)) + length(cast(key as blob)) + length(cast(topic as blob)) + length(cast(payload as blob))
+				+ length(cast(options as blob)) as size
+			from ddq_outbox_task where seq > ?2 and topic not in (select value from json_each(?3)) order by seq limit ?4
+		)`, maxRow, v.after, string(names), batchRows)
 	if err != nil {
 		return nil, explainSQLite(err)
 	}
 	defer rows.Close()
 	var found []row
-	for bytes := 0; bytes < batchBytes && rows.Next(); {
-		var w row
-		var due sql.NullInt64
-		if err := rows.Scan(&w.seq, &w.id, &w.key, &w.topic, &w.payload, &due, &w.options); err != nil {
+	for bytes := int64(0); bytes < batchBytes && rows.Next(); {
+		w, size, err := scanSQLite(rows)
+		if err != nil {
 			return nil, err
 		}
-		if due.Valid {
-			w.due = time.UnixMilli(due.Int64)
-		}
-		found, bytes = append(found, w), bytes+len(w.payload)
+		found, bytes = append(found, w), bytes+size
 	}
 	return found, rows.Err()
+}
+
+// scanSQLite takes what is in a column as it is: SQLite lets a column hold values of any type.
+func scanSQLite(rows *sql.Rows) (w row, size int64, err error) {
+	var due any
+	var id, key, topic []byte
+	if err := rows.Scan(&w.seq, &size, &due, &id, &key, &topic, &w.payload, &w.options); err != nil {
+		return w, 0, err
+	}
+	w.id, w.key, w.topic = string(id), string(key), string(topic)
+	switch at := due.(type) {
+	case nil:
+	case int64:
+		w.due = time.UnixMilli(at)
+	default:
+		w.fault = notDue(due)
+	}
+	if size > maxRow {
+		w.fault = tooLarge(size)
+	}
+	return w, size, nil
 }
 
 func (r *sqliteReader) remove(ctx context.Context, seqs []int64) error {

@@ -2,6 +2,10 @@ package outbox
 
 import (
 	"errors"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/api/client"
 )
@@ -35,6 +39,25 @@ func forGood(err error) bool {
 	return errors.Is(err, client.ErrInvalid) || errors.Is(err, client.ErrOutOfRange) || errors.Is(err, client.ErrExists)
 }
 
+// maxMessage bounds what is kept of why a row is refused, in bytes. What users wrote may be a part of it.
+const maxMessage = 1_000
+
+// together tells whether a batch may have failed as a whole because of one of its rows: nobody judged a task or a
+// topic, and the server was reached.
+func together(errs []error) bool {
+	return !slices.ContainsFunc(errs, func(err error) bool {
+		e := (*client.Error)(nil)
+		if !errors.As(err, &e) || e.Reason != "" {
+			return true
+		}
+		switch e.Code {
+		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
+			return true
+		}
+		return false
+	})
+}
+
 func refusalOf(r row, err error) refusal {
 	f := refusal{seq: r.seq, reason: "REFUSED", message: err.Error()}
 	if e := (*client.Error)(nil); errors.As(err, &e) {
@@ -43,5 +66,6 @@ func refusalOf(r row, err error) refusal {
 			f.reason = e.Reason
 		}
 	}
+	f.message = strings.ToValidUTF8(strings.ReplaceAll(f.message[:min(len(f.message), maxMessage)], "\x00", ""), "")
 	return f
 }
