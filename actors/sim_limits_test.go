@@ -41,9 +41,10 @@ type simTokens struct {
 	level float64 // of a bucket, at the most
 	sure  float64 // and at the least: nodes that had taken some may be gone with them
 	at    time.Time
-	held  []time.Time // of a window
-	way   []time.Time // when those end that tasks have which are on their way to a hold
-	spare []time.Time // when tasks were not held that had one
+	held  []time.Time   // of a window
+	lasts time.Duration // the longest that a token of it has lasted: it counts for a period more
+	way   []time.Time   // when those end that tasks have which are on their way to a hold
+	spare []time.Time   // when tasks were not held that had one
 }
 
 // simRemembers is for how long tokens are known that do not count any more.
@@ -154,7 +155,7 @@ func (t *simTokens) pass(now time.Time) {
 	t.level, t.sure, t.at = min(float64(t.Most()), t.level+came), min(float64(t.Most()), t.sure+came), now
 	t.way = slices.DeleteFunc(t.way, func(end time.Time) bool { return now.Sub(end) > simRemembers }) // nobody came
 	t.spare = slices.DeleteFunc(t.spare, func(at time.Time) bool { return now.Sub(at) > simRemembers })
-	for len(t.held) > 0 && now.Sub(t.held[0]) > t.Period+2*t.Slot()+simRemembers {
+	for len(t.held) > 0 && now.Sub(t.held[0]) > t.Period+store.MaxTokenLife+t.Slot()+simRemembers {
 		t.held = t.held[1:]
 	}
 }
@@ -181,7 +182,7 @@ func (t *simTokens) left(now, then time.Time) float64 {
 	case t.Kind == store.SlidingWindow:
 		n := 0
 		for _, at := range t.held {
-			if then.Sub(at) <= t.Period+2*t.Slot() {
+			if then.Sub(at) <= t.Period+max(2*t.Slot(), t.lasts) {
 				n++
 			}
 		}
@@ -295,6 +296,7 @@ func (s *sim) takes(q *store.Take, got *store.TakeReply) {
 		case store.Granted:
 			for _, t := range s.tokensUnder(q.Wants[i].RateKey) {
 				t.way = append(t.way, w.Before)
+				t.lasts = max(t.lasts, w.Before.Sub(got.Now))
 			}
 		}
 	}

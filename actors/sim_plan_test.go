@@ -3,6 +3,7 @@ package actors_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -422,8 +423,13 @@ func simRate(r store.Rate) *history.Rate {
 
 // goesOn reports whether tasks are still delivered. Few workers who have credit for one task,
 // and whose acks at other nodes their owners are not told of, may wait for a hold each time; and they may all have left.
+// A task that its owner was not told of waits for the next look at the window, and what is full waits with it.
 func (s *sim) goesOn(now time.Time) bool {
-	return now.Sub(s.handed) <= 2*s.plan.visibility+2*s.plan.idle+time.Second
+	patience := 2*s.plan.visibility + 2*s.plan.idle + time.Second
+	if s.plan.loseNotice > 0 {
+		patience += slices.Max(s.plan.horizons)
+	}
+	return now.Sub(s.handed) <= patience
 }
 
 // empty reports whether nothing is left to do.

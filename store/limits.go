@@ -94,8 +94,8 @@ func (r Rate) Slot() time.Duration {
 	return max(time.Millisecond, (r.Period / windowSlots).Truncate(time.Microsecond))
 }
 
-// tokenLife is how long a token of a bucket can be used.
-const tokenLife = 500 * time.Millisecond
+// MaxTokenLife is how long a token can be used: each of a bucket, and one of a window at most.
+const MaxTokenLife = 500 * time.Millisecond
 
 // Before is when a token that came at a moment ends: a Hold that comes later needs
 // another. That keeps late tokens from adding up.
@@ -103,7 +103,7 @@ func (r Rate) Before(moment time.Time) time.Time {
 	if r.Kind == SlidingWindow {
 		return moment.Add(-sinceSlot(moment, r.Slot())).Add(2 * r.Slot())
 	}
-	return moment.Add(tokenLife)
+	return moment.Add(MaxTokenLife)
 }
 
 // sinceSlot is how long ago the slot of a moment began.

@@ -73,6 +73,11 @@ type Take struct {
 
 	Wants []Want // in order
 
+	// Life is how long a token of a window is to last at least, up to MaxTokenLife: as long as it takes from
+	// here to a hold. It lasts one or two slots otherwise, which are a few milliseconds of a short period. It counts
+	// for a period longer than it lasts.
+	Life time.Duration
+
 	Free  []Permit       // of holds that ended, of caps of the topic and its namespace; Until does not count
 	Back  []TokenReceipt // of wants that were granted and not used: they were certainly not held
 	Leave []Limit        // lines in which the node has a place that is of no use to it
@@ -215,11 +220,15 @@ func (m TokenMark) before(r Rate, at time.Time) time.Time {
 	if m.Kind == TokenBucket && m.To == 0 {
 		return r.Before(time.UnixMicro(m.From).UTC())
 	}
-	before := r.Before(at)
-	if end := time.UnixMicro(m.To).UTC(); m.Kind == SlidingWindow && end.Before(before) {
-		return end
+	if m.Kind == SlidingWindow {
+		return time.UnixMicro(m.To).UTC()
 	}
-	return before
+	return r.Before(at)
+}
+
+// SlotEnd is when a token of a window ends that a Take gives at a moment: the end of a slot.
+func (t *Take) SlotEnd(r Rate, at time.Time) time.Time {
+	return r.Before(at.Add(max(0, min(t.Life, MaxTokenLife)-r.Slot())))
 }
 
 // KeyMark is a token to be given back, and whose it is.

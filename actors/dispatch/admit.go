@@ -11,10 +11,11 @@ import (
 // limits. Topic is told what happened, and leaves the rest to it.
 type assigner struct {
 	core    dispatcher
-	limiter *limiter  // nil: the topic has had no limits; also that of core
-	shards  []bool    // by number: the shard has an actor here
-	cut     time.Time // when core.most was lowered last
-	armed   time.Time // the Tick that is asked for; zero: none
+	limiter *limiter      // nil: the topic has had no limits; also that of core
+	shards  []bool        // by number: the shard has an actor here
+	cut     time.Time     // when core.most was lowered last
+	way     time.Duration // how long a task takes from its tokens to its hold, lately
+	armed   time.Time     // the Tick that is asked for; zero: none
 
 	effects [2]Effects // the one that is filled, and the one that was returned last
 	filling int

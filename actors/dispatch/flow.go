@@ -20,6 +20,13 @@ const (
 	// longWay is when a task with its tokens takes long to be held.
 	longWay = 150 * time.Millisecond
 
+	// firstLife is how long a token is to last before a hold was measured. Moments of holds are whole milliseconds, so
+	// it is roundedLife more than what was measured.
+	firstLife, roundedLife = 10 * time.Millisecond, 2 * time.Millisecond
+
+	// wayKept is what is kept of the slowest way when the next one is faster, in eighths.
+	wayKept = 7
+
 	// cutPause is how long a lower number is given to take effect.
 	cutPause = 100 * time.Millisecond
 )
@@ -38,8 +45,13 @@ func (t *Topic) Held(now time.Time, shard int, o Outcome) {
 	t.hold(now, t.core.held(shard, o.Held))
 }
 
-// adapt moves the bound of tasks that are assigned and not held.
+// adapt moves the bound of tasks that are assigned and not held, and measures how long a token has to last. Twice as long
+// as it took leaves room for the call that brings it, and for a store that becomes slower.
 func (t *assigner) adapt(now time.Time, o Outcome) {
+	if o.Took > 0 && t.limiter != nil {
+		t.way = max(o.Took, t.way/8*wayKept)
+		t.limiter.tokenLife = 2*t.way + roundedLife
+	}
 	switch {
 	case o.Late == 0 && o.Took <= longWay:
 		t.core.widen(o.Held)

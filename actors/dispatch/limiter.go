@@ -29,14 +29,15 @@ type limiter struct {
 	known  map[taskID]taskPlace
 	counts taskCounts
 
-	call   *TakeCall     // that is on its way; nil: none
-	calls  uint64        // how many there were
-	coming []admitted    // with tokens whose moments come; the first first
-	told   []*limitKey   // with news
-	turns  []*limitKey   // that this node was told of in turn, see passOn
-	pause  time.Duration // until the next call, as the last one failed
-	retry  time.Time     // when that is over; zero: it is
-	could  time.Time     // see Topic.Pressing
+	call      *TakeCall     // that is on its way; nil: none
+	calls     uint64        // how many there were
+	coming    []admitted    // with tokens whose moments come; the first first
+	told      []*limitKey   // with news
+	turns     []*limitKey   // that this node was told of in turn, see passOn
+	pause     time.Duration // until the next call, as the last one failed
+	tokenLife time.Duration // see store.Take.Life
+	retry     time.Time     // when that is over; zero: it is
+	could     time.Time     // see Topic.Pressing
 
 	counted LimitCounts // since effects were taken
 
@@ -62,7 +63,7 @@ type taskPlace struct {
 type taskCounts struct{ open, noToken, noPermit int }
 
 func newLimiter(topic string, ageing int) *limiter {
-	g := &limiter{topic: topic}
+	g := &limiter{topic: topic, tokenLife: firstLife}
 	g.clear(ageing)
 	return g
 }

@@ -242,6 +242,9 @@ func (m *Model) Dead(id string, onTheWay int) error {
 	return fmt.Errorf("%s is a dead letter, and there was a token for it", id)
 }
 
+// Gone is a task that was deleted.
+func (m *Model) Gone(id string) { delete(m.waiting, id) }
+
 // Advance is called at least every few milliseconds. It returns an error when for longer than
 // grace a place was free and a task had all that it needs, without a break, and it did not go:
 // nobody can have been before it, as then a token, permit or place would have been gone.

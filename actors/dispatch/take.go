@@ -164,7 +164,7 @@ func (g *limiter) want(t *readyTask) (w store.Want) {
 func (g *limiter) newCall() *TakeCall {
 	g.calls++
 	g.call = &TakeCall{Take: store.Take{
-		Topic: g.topic, Limits: g.limits,
+		Topic: g.topic, Limits: g.limits, Life: g.tokenLife,
 		Free: cut(&g.free), Back: cut(&g.back), Leave: cut(&g.leave),
 	}}
 	g.owes = time.Time{}
@@ -332,10 +332,16 @@ func (g *limiter) refusal(got *store.Taking) {
 	g.counted.Refused[name.lack()]++
 }
 
-// unused has given back what a task has that does not go.
+// unused has given back what a task has that does not go. Another task may have it in the same call.
 func (g *limiter) unused(tokens store.TokenReceipt, p *Permit) {
 	if tokens.Key.To != 0 || tokens.Topic.To != 0 {
 		g.back = append(g.back, tokens)
+	}
+	if tokens.Key.To != 0 {
+		g.hears(g.by[keyName{rate: true, key: tokens.RateKey}])
+	}
+	if tokens.Topic.To != 0 {
+		g.hears(g.by[keyName{rate: true}])
 	}
 	if p != nil {
 		g.end(p)
@@ -346,9 +352,7 @@ func (g *limiter) unused(tokens store.TokenReceipt, p *Permit) {
 func (g *limiter) end(p *Permit) {
 	g.free = append(g.free, p.Each()...)
 	for _, key := range p.Keys {
-		if k := g.by[keyName{key: key.Key}]; k != nil {
-			g.hears(k)
-		}
+		g.hears(g.by[keyName{key: key.Key}])
 	}
 }
 
@@ -366,8 +370,11 @@ func (g *limiter) freed(now time.Time, name keyName) {
 	}
 }
 
-// hears records that something may be there of a key.
+// hears records that something may be there of a key; nil is one that nothing is known of.
 func (g *limiter) hears(k *limitKey) {
+	if k == nil {
+		return
+	}
 	if !k.rate {
 		k.has = min(k.has+1, k.most)
 	}

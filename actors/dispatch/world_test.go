@@ -33,7 +33,8 @@ type world struct {
 	err    error
 	first  func(error) // what to do with a fault; nil: it ends the run
 	faults map[string]int
-	parts  bool // the store has no Take: it is made of other calls
+	parts  bool            // the store has no Take: it is made of other calls
+	gone   map[string]bool // tasks that somebody deletes before they are held
 }
 
 type event struct {
@@ -91,7 +92,7 @@ func newWorld(limits store.TopicLimits, nodes, places int) *world {
 func newWorldOf(limits store.TopicLimits, places int) *world {
 	w := &world{
 		now: time.UnixMilli(1_700_000_000_000).UTC(), store: limit.NewTable(), rtt: time.Millisecond, limits: limits,
-		tasks: map[string]ModelTask{}, faults: map[string]int{}, took: func(string) time.Duration { return 0 },
+		tasks: map[string]ModelTask{}, faults: map[string]int{}, gone: map[string]bool{}, took: func(string) time.Duration { return 0 },
 	}
 	w.model = newModel(limits, places, w.now)
 	return w
@@ -331,6 +332,7 @@ func (s *worldStore) Free(_ context.Context, permits []store.Permit) (waiting []
 func (n *worldNode) hold(h dispatch.Hold) {
 	var o dispatch.Outcome
 	var back []store.Entry
+	var unused []*dispatch.Admission
 	for i, e := range h.Tasks {
 		var a *dispatch.Admission
 		if h.Admissions != nil {
@@ -342,14 +344,22 @@ func (n *worldNode) hold(h dispatch.Hold) {
 		var want store.Hold
 		a.Apply(&want)
 		switch {
+		case n.gone[e.ID]:
+			n.model.Gone(e.ID)
+			if a != nil {
+				unused = append(unused, a)
+			}
+			n.core.Unassign(n.now, h.Address, 1)
+			continue
 		case a != nil && a.Doomed:
 			n.note(n.model.Dead(e.ID, n.way))
 			n.core.Unassign(n.now, h.Address, 1)
 			continue
 		case want.Before != 0 && want.Before <= store.Millis(n.now.UnixMilli()):
 			o.Late++
+			o.Took = max(o.Took, n.now.Sub(time.UnixMilli(int64(a.Since))))
 			back = append(back, e)
-			n.core.Ended(n.now, nil, []*dispatch.Admission{a})
+			unused = append(unused, a)
 			continue
 		}
 		o.Held++
@@ -375,6 +385,9 @@ func (n *worldNode) hold(h dispatch.Hold) {
 		})
 	}
 	n.core.Held(n.now, 0, o)
+	if len(unused) > 0 {
+		n.core.Ended(n.now, nil, unused)
+	}
 	if len(back) > 0 {
 		n.core.Unassign(n.now, h.Address, len(back))
 		n.core.Ready(n.now, 0, back)

@@ -36,8 +36,14 @@ func newTopicReport(shard int, tell func(m any)) *topicReport {
 	}
 }
 
-// send tells the topic what became ready, and what was gathered.
+// send tells the topic what became ready, and what was gathered. How holds went comes first: what came too late is
+// asked for again by what is known then.
 func (r *topicReport) send(ready []store.Entry) {
+	if r.outcome != (HoldOutcome{}) {
+		outcome := r.outcome
+		r.outcome, outcome.Shard = HoldOutcome{}, r.shard
+		r.tell(&outcome)
+	}
 	if len(ready) > 0 {
 		r.tell(&BecameReady{Shard: r.shard, Tasks: ready})
 	}
@@ -51,11 +57,6 @@ func (r *topicReport) send(ready []store.Entry) {
 	if len(r.permits)+len(r.unused) > 0 {
 		r.tell(&AdmissionsEnded{r.permits, r.unused})
 		r.permits, r.unused = nil, nil
-	}
-	if r.outcome != (HoldOutcome{}) {
-		outcome := r.outcome
-		r.outcome, outcome.Shard = HoldOutcome{}, r.shard
-		r.tell(&outcome)
 	}
 }
 

@@ -106,7 +106,7 @@ func (s *State) fromWindow(q store.Reservation, now, limit int64) (n int, first 
 	} else if n = q.N; !q.Whole {
 		n = min(n, free)
 	}
-	s.fill(q.Rate, at, over, n)
+	s.fill(at, over, n, q.Rate.Before(time.UnixMicro(at)).UnixMicro())
 	return n, at
 }
 
@@ -132,14 +132,11 @@ func (s *State) free(r store.Rate, need int, now, limit int64) (free int, at int
 	return r.Count - used, at, over
 }
 
-// fill counts n tokens that a window gives at a moment.
-func (s *State) fill(r store.Rate, at int64, over, n int) {
+// fill counts n tokens that a window gives at a moment, and that may be used until the end of a slot.
+func (s *State) fill(at int64, over, n int, end int64) {
 	s.Used, s.Last = s.Used[over:], at
-	s.count(n, slotEnd(r, at))
+	s.count(n, end)
 }
-
-// slotEnd is until when a token of a window may be used.
-func slotEnd(r store.Rate, at int64) int64 { return r.Before(time.UnixMicro(at)).UnixMicro() }
 
 func (s *State) count(n int, end int64) {
 	if last := len(s.Used) - 1; last >= 0 && s.Used[last].End >= end {

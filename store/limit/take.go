@@ -184,14 +184,14 @@ func (s *step) rate(key store.LimitKey) *rateView {
 	if r := s.rates[key]; r != nil {
 		v.state = r.State
 	}
-	v.look(s.us, s.us+s.ahead)
+	v.look(s.q, s.us, s.us+s.ahead)
 	v.open(s.now)
 	s.seen[limit], s.order = v, append(s.order, v)
 	return v
 }
 
 // look finds out how many tokens there are.
-func (v *rateView) look(now, limit int64) {
+func (v *rateView) look(q *store.Take, now, limit int64) {
 	if v.state.Kind != v.rate.Kind {
 		v.state, v.line.aside = State{Kind: v.rate.Kind}, nil
 	}
@@ -207,7 +207,7 @@ func (v *rateView) look(now, limit int64) {
 		if v.there, v.next, v.over = v.state.free(v.rate, 1, now, limit); v.next > limit {
 			v.there = 0
 		}
-		v.slot = slotEnd(v.rate, v.next)
+		v.slot = q.SlotEnd(v.rate, time.UnixMicro(v.next)).UnixMicro()
 		if kept := v.state.Used[v.over:]; len(kept) > 0 {
 			v.slot = max(v.slot, kept[len(kept)-1].End)
 		}
@@ -348,7 +348,7 @@ func (s *step) write(v *rateView) {
 	case v.rate.Kind == store.TokenBucket:
 		v.state.empty(v.rate, v.next, v.given)
 	default:
-		v.state.fill(v.rate, v.next, v.over, v.given)
+		v.state.fill(v.next, v.over, v.given, v.slot)
 	}
 	r := &rate{State: v.state, rests: v.state.Rests(v.rate)}
 	s.rates[v.limit.Key] = r

@@ -106,7 +106,7 @@ func (t *taking) args(taken int) *args {
 		tail.int(most)
 	}
 
-	a := newArgs(24+len(tail.ends), 256+len(tail.buf))
+	a := newArgs(25+len(tail.ends), 256+len(tail.buf))
 	a.str(strconv.FormatUint(q.Call, 10))
 	a.str(q.Node)
 	a.str(store.LineName(q.Node, q.Topic, t.caps[1]))
@@ -125,6 +125,7 @@ func (t *taking) args(taken int) *args {
 	a.int(int64(q.Limits.Concurrency))
 	a.int(int64(q.Limits.Namespace))
 	a.int(int64(q.Limits.KeyConcurrency))
+	a.int(min(q.Life, store.MaxTokenLife).Microseconds())
 	a.append(tail)
 	return a
 }

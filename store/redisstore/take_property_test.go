@@ -146,6 +146,7 @@ func drawTake(t *rapid.T, topic string, limits store.TopicLimits) *store.Take {
 	if rapid.Bool().Draw(t, "remembered") {
 		q.Call = lastCall.Add(1)
 	}
+	q.Life = rapid.SampledFrom([]time.Duration{0, 1, 900 * time.Microsecond, 7 * time.Millisecond, 90 * time.Millisecond, time.Hour}).Draw(t, "life")
 	q.Holders = store.NewTokens(rapid.IntRange(0, 8).Draw(t, "room"))
 	for range rapid.IntRange(0, 12).Draw(t, "wants") {
 		q.Wants = append(q.Wants, store.Want{

@@ -17,6 +17,7 @@ func takeCases() []entry {
 		{"take/there is no horizon beside a window, nor with dead letters", takeNoHorizon},
 		{"take/a dead letter lacks nothing but a token", takeOver},
 		{"take/a window gives its count, and says when the next comes", takeWindow},
+		{"take/a token of a window lasts as long as is asked", takeLife},
 		{"take/a changed rate gives tokens to who asks again and again", takeChanged},
 		{"take/fast rates let tokens gather", takeGathers},
 		{"take/a bucket takes back what nobody took behind", takeBack},
@@ -173,6 +174,26 @@ func takeWindow(f *fixture) {
 	again := f.take(store.Take{Limits: store.TopicLimits{Rate: rate}, Holders: holders(9), Wants: plain(1)})
 	f.became("one more", again, store.NoToken)
 	f.moment("when to ask again, of one more", again.Wants[0].Again, got.Wants[3].Again)
+}
+
+func takeLife(f *fixture) {
+	rate := store.Rate{Kind: store.SlidingWindow, Count: 3, Period: 128 * time.Millisecond} // slots of 2 ms
+	for _, life := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 100 * time.Millisecond, time.Hour} {
+		topic := fmt.Sprint("lasts ", life)
+		ask := func(n int) *store.TakeReply {
+			return f.take(store.Take{Topic: topic, Limits: store.TopicLimits{Rate: rate}, Life: life, Holders: holders(9), Wants: plain(n)})
+		}
+		got := ask(4)
+		f.became(topic, got, store.Granted, store.Granted, store.Granted, store.NoToken)
+		lasts, least := got.Wants[0].Before.Sub(got.Now), min(max(life, rate.Slot()), store.MaxTokenLife)
+		if lasts < least || lasts > least+rate.Slot() {
+			f.T.Errorf("%s: a token lasts %v", topic, lasts)
+		}
+		f.moment(topic+": when the next comes", got.Wants[3].Again, got.Wants[0].Before.Add(rate.Period))
+		back := store.Take{Topic: topic, Limits: store.TopicLimits{Rate: rate}, Life: life, Holders: holders(9), Wants: plain(2)}
+		back.Back = append(back.Back, got.Wants[0].Receipt)
+		f.became(topic+", and one back", f.take(back), store.Granted, store.NoToken)
+	}
 }
 
 func takeChanged(f *fixture) {

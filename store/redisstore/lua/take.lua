@@ -13,7 +13,7 @@
 -- ARGV  1 call or 0   2 node   3 its name in the line of the namespace   4 until ms   5 horizon us
 --       6 1 dead letters   7 rates   8 caps   9 permits of the namespace that are taken already, or -1
 --       10 kind, count, period us, most at once of the topic's rate   14 of the rate of keys
---       18 most permits of the topic   19 of the namespace   20 of a key
+--       18 most permits of the topic   19 of the namespace   20 of a key   21 life of a window's token, us
 --       then number of caps with ends, and per each: cap, number of holders, the holders
 --       then number of tokens that go back, and per each: rate, kind, from us, to us
 --       then number of lines to leave, and per each: 1 rate or 0 cap, its number
@@ -280,7 +280,8 @@ local function rate(i)
     v.next = at
     if at <= limit then v.there = count - used end
     local slot = max(1000, floor(period / 64))
-    v.slot = at - at % slot + 2 * slot
+    local from = at + max(0, num(21) - slot)
+    v.slot = from - from % slot + 2 * slot
     if #v.ends > v.over then v.slot = max(v.slot, v.ends[#v.ends]) end
   else
     local at = v.last
@@ -362,8 +363,8 @@ local function write(v)
 end
 
 -- What ends: permits, tokens that go back, places.
-local arg, ended, back, left, lost = 22, {}, {}, {}, 0
-for g = 1, num(21) do
+local arg, ended, back, left, lost = 23, {}, {}, {}, 0
+for g = 1, num(22) do
   local i, n = num(arg), num(arg + 1)
   for from = arg + 2, arg + 1 + n, 1000 do redis.call('ZREM', KEYS[cap_key(i)], unpack(ARGV, from, min(from + 999, arg + 1 + n))) end
   ended[g] = i
