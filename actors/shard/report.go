@@ -36,13 +36,18 @@ func newTopicReport(shard int, tell func(m any)) *topicReport {
 	}
 }
 
-// send tells the topic what became ready, and what was gathered. How holds went comes first: what came too late is
-// asked for again by what is known then.
+// send tells the topic what became ready, and what was gathered. How holds went comes first, and what they were to be held
+// with: a task that came too late is asked for again at once, and what it had goes back with that call. Else its own
+// token would be missing, and it may be a dead letter for that.
 func (r *topicReport) send(ready []store.Entry) {
 	if r.outcome != (HoldOutcome{}) {
 		outcome := r.outcome
 		r.outcome, outcome.Shard = HoldOutcome{}, r.shard
 		r.tell(&outcome)
+	}
+	if len(r.permits)+len(r.unused) > 0 {
+		r.tell(&AdmissionsEnded{r.permits, r.unused})
+		r.permits, r.unused = nil, nil
 	}
 	if len(ready) > 0 {
 		r.tell(&BecameReady{Shard: r.shard, Tasks: ready})
@@ -53,10 +58,6 @@ func (r *topicReport) send(ready []store.Entry) {
 		r.unassign(sub, n)
 		r.tell(&Refunded{Sub: sub, N: n, Shard: r.shard, Counted: r.counted[sub]})
 		delete(r.counted, sub)
-	}
-	if len(r.permits)+len(r.unused) > 0 {
-		r.tell(&AdmissionsEnded{r.permits, r.unused})
-		r.permits, r.unused = nil, nil
 	}
 }
 
