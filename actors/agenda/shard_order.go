@@ -5,7 +5,7 @@ import "github.com/ddq-io/ddq/store"
 // Unheld learns why a task that left was not held: it goes back into the wheel when it
 // is due later, waits when another one of its key is first, and is forgotten when it is
 // gone. The news of Left may be of after that: if the task is not pending as they say, another
-// hold finds out.
+// hold finds out. It may be left to the store then, so the store is asked who is first of its key.
 func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult, news *store.Entry) {
 	switch r.Status {
 	case store.Behind:
@@ -20,18 +20,15 @@ func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult, new
 		}
 	case store.LeftOut:
 		s.Found(now, e)
-	case store.WrongState:
-		s.orders.Doubt(e.ID)
-		s.pendingAgain(now, news)
 	default:
-		s.orders.Ended(e.ID)
-		s.pendingAgain(now, news)
-	}
-}
-
-func (s *Shard) pendingAgain(now store.Millis, news *store.Entry) {
-	if news != nil {
-		s.Pending(now, *news)
+		if news == nil && r.Status != store.WrongState {
+			s.orders.Ended(e.ID)
+			return
+		}
+		s.orders.Doubt(e.ID)
+		if news != nil {
+			s.Pending(now, *news)
+		}
 	}
 }
 

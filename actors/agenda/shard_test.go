@@ -313,7 +313,7 @@ func sceneResult(t *testing.T, d *datadriven.TestData) *store.HoldResult {
 	d.ScanArgs(t, "why", &why)
 	d.MaybeScanArgs(t, "head", &r.Head)
 	d.MaybeScanArgs(t, "due", &r.Due)
-	for _, status := range []store.Status{store.Behind, store.NotDue, store.LeftOut, store.WrongState, store.NotFound} {
+	for _, status := range []store.Status{store.Behind, store.NotDue, store.LeftOut, store.WrongState, store.NotFound, store.Expired} {
 		if status.String() == why {
 			r.Status = status
 			return r
