@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/server/guard"
 	"github.com/ddq-io/ddq/api/server/status"
@@ -27,6 +28,9 @@ func (s *scheduleServer) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRe
 
 func putSchedule(ctx context.Context, cases *schedules.Schedules, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
 	if err := guard.AllowPut(ctx, r.GetSchedule().GetTopic()); err != nil {
+		return nil, err
+	}
+	if err := guard.AllowAudience(ctx, ddqv1.ScheduleService_PutSchedule_FullMethodName, auth.Operate, r.GetSchedule().GetAudience()); err != nil {
 		return nil, err
 	}
 	for _, topic := range workflows.TopicsOf(r.GetSchedule().GetWorkflow().GetSteps()) {
@@ -181,6 +185,9 @@ func (s *scheduleServer) PreviewSchedule(ctx context.Context, r *ddqv1.PreviewSc
 		}
 		return previewWire(p.Topic, &p), nil
 	case *ddqv1.PreviewScheduleRequest_Schedule:
+		if err := guard.AllowAudience(ctx, ddqv1.ScheduleService_PreviewSchedule_FullMethodName, auth.Read, of.Schedule.GetAudience()); err != nil {
+			return nil, err
+		}
 		n, e := scheduleOf(of.Schedule)
 		if e != nil {
 			return nil, e

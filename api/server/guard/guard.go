@@ -376,6 +376,19 @@ func AllowPut(ctx context.Context, topic string) *problem.Error {
 	return denied(ddqv1.ScheduleService_PutSchedule_FullMethodName, topic)
 }
 
+// AllowAudience says why a caller may not name an audience in a request about a schedule. An audience belongs to no
+// topic: whoever has the verb on the schedule's topic alone would reach its recipients by that.
+func AllowAudience(ctx context.Context, method string, verb auth.Verbs, target *ddqv1.AudienceTarget) *problem.Error {
+	p := auth.From(ctx)
+	if p == nil || target == nil || p.Grants.AllowAll(verb, p.Namespace) {
+		return nil
+	}
+	e := denied(method, "")
+	e.Field = "schedule.audience"
+	e.Message += fmt.Sprintf(" with an audience, which needs %v on all topics", verb)
+	return e
+}
+
 // AllowFleet says why a caller may not make a call about everything there is.
 func AllowFleet(ctx context.Context, method string) *problem.Error {
 	if p := auth.From(ctx); p != nil && !p.Grants.AllowFleet(auth.Admin) {
