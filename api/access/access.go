@@ -169,14 +169,7 @@ func (a *Access) Who(ctx context.Context, authorization []string, method string)
 		return a.local, nil
 	}
 	s, e := a.who(ctx, authorization, method)
-	if e != nil && e.Kind == problem.Unauthenticated {
-		now := time.Now()
-		if over := a.failures.over(ctx, now); over != nil {
-			return nil, over
-		}
-		a.failures.count(ctx, now)
-	}
-	return s, e
+	return s, a.failures.after(ctx, e)
 }
 
 func (a *Access) who(ctx context.Context, authorization []string, method string) (*Session, *problem.Error) {

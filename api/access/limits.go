@@ -69,6 +69,20 @@ func (f *failures) over(ctx context.Context, now time.Time) *problem.Error {
 	}
 }
 
+// after counts a failure of the caller, if that is what e is, and returns the error to answer: that there were too
+// many, or e.
+func (f *failures) after(ctx context.Context, e *problem.Error) *problem.Error {
+	if e == nil || e.Kind != problem.Unauthenticated {
+		return e
+	}
+	now := time.Now()
+	if over := f.over(ctx, now); over != nil {
+		return over
+	}
+	f.count(ctx, now)
+	return e
+}
+
 // pause is how long that many take at a rate, rounded up to milliseconds.
 func pause(missing float64, perSecond int) time.Duration {
 	d := time.Duration(missing / float64(perSecond) * float64(time.Second))

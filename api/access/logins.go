@@ -83,7 +83,7 @@ func (ls *Logins) learn(records []store.Record) {
 // Begin exchanges a token for a key, which stands for it in one browser.
 func (ls *Logins) Begin(ctx context.Context, token string) (key auth.Secret, s *Session, err error) {
 	s, e := ls.tokens.shown(ctx, token)
-	if e != nil {
+	if e = ls.tokens.failures.after(ctx, e); e != nil {
 		return auth.Secret{}, nil, e
 	}
 	_, hash, err := auth.ParseToken(token)

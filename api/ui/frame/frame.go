@@ -38,7 +38,6 @@ var files embed.FS
 type Frame struct {
 	access  ddqv1.AccessServiceClient
 	logins  Logins
-	refused *attempts
 	mux     *http.ServeMux
 	packed  http.Handler     // mux, whose answers are compressed
 	pages   map[string]Maker // by their paths under Prefix
@@ -51,7 +50,7 @@ type Frame struct {
 // New returns the pages of sections, whose visitors the server at the other end of conn knows.
 func New(conn grpc.ClientConnInterface, logins Logins, log *slog.Logger, sections ...Section) *Frame {
 	f := &Frame{
-		access: ddqv1.NewAccessServiceClient(conn), logins: logins, refused: newAttempts(), mux: http.NewServeMux(),
+		access: ddqv1.NewAccessServiceClient(conn), logins: logins, mux: http.NewServeMux(),
 		mount: mount{prefix: Prefix}, pages: make(map[string]Maker), lives: newLives(), log: log,
 	}
 	for _, s := range sections {

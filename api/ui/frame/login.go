@@ -2,10 +2,10 @@ package frame
 
 import (
 	"context"
-	"net"
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -103,30 +103,25 @@ func (f *Frame) loginPage(w http.ResponseWriter, r *http.Request) {
 }
 
 // ownPath is a path if it is that of a page here, else that of the first page.
-func ownPath(path string) string {
-	if strings.HasPrefix(path, Prefix) && !strings.ContainsAny(path, "\\\r\n") {
-		return path
+func ownPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || strings.ContainsAny(next, "\\\r\n") || !strings.HasPrefix(path.Clean(u.Path)+"/", Prefix) {
+		return Prefix
 	}
-	return Prefix
+	return next
 }
 
 func (f *Frame) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxLoginForm)
-	from, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		from = r.RemoteAddr
-	}
 	form := loginForm{Next: ownPath(r.PostFormValue("next"))}
 	form.Kept = keptOf(r.PostForm)
-	if !f.refused.allow(from, time.Now()) {
-		form.Error = "Too many wrong tokens came from this address. Wait a minute."
-		f.askWho(w, r, http.StatusTooManyRequests, form)
-		return
-	}
 	key, expires, err := f.logins.Login(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 	switch {
+	case status.Code(err) == codes.ResourceExhausted:
+		form.Error = "Too many wrong tokens came from this address. Wait a moment."
+		f.askWho(w, r, http.StatusTooManyRequests, form)
+		return
 	case status.Code(err) == codes.Unauthenticated:
-		f.refused.add(from, time.Now())
 		form.Error = "This token does not count: it is not one of this fleet, or it has expired or was revoked."
 		f.askWho(w, r, http.StatusUnauthorized, form)
 		return
@@ -157,37 +152,4 @@ func (f *Frame) logout(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, c)
 	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	f.lead(w, r, Prefix+"login")
-}
-
-// Bounds of wrong tokens.
-const (
-	wrongTokens  = 5
-	wrongWithin  = time.Minute
-	maxAddresses = 10_000
-)
-
-// attempts counts wrong tokens by the address that they came from.
-type attempts struct {
-	mu   sync.Mutex
-	last map[string][]time.Time // at most wrongTokens each; guarded by mu
-}
-
-func newAttempts() *attempts { return &attempts{last: make(map[string][]time.Time)} }
-
-// allow reports whether an address may try.
-func (a *attempts) allow(from string, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := a.last[from]
-	return len(all) < wrongTokens || now.Sub(all[0]) >= wrongWithin
-}
-
-func (a *attempts) add(from string, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.last) >= maxAddresses {
-		clear(a.last) // rather than grow; a token has 256 random bits
-	}
-	all := append(a.last[from], now)
-	a.last[from] = all[max(0, len(all)-wrongTokens):]
 }
