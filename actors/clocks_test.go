@@ -121,13 +121,20 @@ func (p *primaries) Sweep(ctx context.Context, s store.Shard, f store.Fence, cur
 }
 
 func (p *primaries) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
-	all := make([]store.Stats, len(shards))
-	for i, s := range shards {
-		stats, err := p.of(s).Stats(ctx, []store.Shard{s})
+	return p.each(shards, func(s store.Shard) ([]store.Stats, error) { return p.of(s).Stats(ctx, []store.Shard{s}) })
+}
+
+func (p *primaries) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return p.each(shards, func(s store.Shard) ([]store.Stats, error) { return p.of(s).Counts(ctx, []store.Shard{s}) })
+}
+
+func (p *primaries) each(shards []store.Shard, ask func(store.Shard) ([]store.Stats, error)) (all []store.Stats, err error) {
+	for _, s := range shards {
+		stats, err := ask(s)
 		if err != nil {
 			return nil, err
 		}
-		all[i] = stats[0]
+		all = append(all, stats...)
 	}
 	return all, nil
 }

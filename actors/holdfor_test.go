@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // slowReplies is a store whose replies take a while, so that what a node believes the
@@ -90,4 +92,45 @@ func TestHoldLastsAsLongAsTheWorkerIsTold(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The clock of a shard's primary was set since this node heard of it last, and what another node holds for its worker
+// is long on its way: how long such holds last is known once the store was asked, and before that nobody is told.
+func TestHoldsOfAShardNotHeardOfLatelyLastNoLongerThanTheWorkerIsTold(t *testing.T) {
+	const set, lag = 5 * time.Second, 3 * time.Second
+	for name, silent := range map[string]bool{"the store answers": false, "the store is silent": true} {
+		t.Run(name, func(t *testing.T) {
+			servicetest.FleetBubble(t, nil, func(t *testing.T, f *servicetest.Fleet) {
+				f.ManyClocks = true
+				f.Join("a")
+				b := f.Join("b")
+				w := servicetest.Subscribe(t, b.Sys, "mail", 10)
+				servicetest.Idle(time.Minute)
+				f.Store.SetClock(set)
+				f.Edit(func() { f.Lag = lag })
+				b.Store.NoCounts.Store(silent)
+				owners, sent := f.Owners("mail"), 0
+				for i := range 10 {
+					if id := fmt.Sprint(i); owners[place.ShardOf(id, len(owners))] == "a" {
+						servicetest.EnqueueOne(t, f.Nodes["a"].Sys, servicetest.After("mail", id, 0))
+						sent++
+					}
+				}
+				servicetest.Idle(3 * lag) // what is given back comes again
+				got := w.Take()
+				if len(got) != sent {
+					t.Errorf("%d deliveries, want %d", len(got), sent)
+				}
+				for i, d := range got {
+					_, found, err := f.Store.Get(t.Context(), store.Shard{Topic: "mail", N: place.ShardOf(d.Task.ID, len(owners))}, []string{d.Task.ID})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if left := found[0].Deadline.Time().Sub(w.At[i].Add(set)); d.HoldFor > left {
+						t.Errorf("%v is left of a hold, and the worker is told %v", left, d.HoldFor)
+					}
+				}
+			})
+		})
+	}
 }

@@ -108,6 +108,16 @@ func (c *Clock) Bounds() (low, high time.Duration) {
 	return off, off
 }
 
+// Age is how long ago the clock was heard of last, which is for ever where it never was.
+func (c *Clock) Age() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.anchor {
+		return math.MaxInt64
+	}
+	return time.Since(c.base) - c.seen
+}
+
 // Known reports whether the offset from monotonic time is known as exactly as that.
 func (c *Clock) Known(within time.Duration) bool {
 	c.mu.Lock()

@@ -450,8 +450,17 @@ func (o observedStore) Take(ctx context.Context, q *store.Take) (*store.TakeRepl
 
 // Stats is not measured. Every shard tells of its clock.
 func (o observedStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return o.observeClocks(ctx, shards, o.Store.Stats)
+}
+
+// Counts is not measured either.
+func (o observedStore) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return o.observeClocks(ctx, shards, o.Store.Counts)
+}
+
+func (o observedStore) observeClocks(ctx context.Context, shards []store.Shard, ask func(context.Context, []store.Shard) ([]store.Stats, error)) ([]store.Stats, error) {
 	sent := time.Now()
-	stats, err := o.Store.Stats(ctx, shards)
+	stats, err := ask(ctx, shards)
 	now := time.Now()
 	for i := range stats {
 		o.observeClock(shards[i], sent, now, stats[i].Stamp)

@@ -46,6 +46,7 @@ type holder struct {
 	store   store.Owner
 	batches engine.Batcher[holdRequest]
 	unsent  unsentTasks
+	asking  int               // calls of askClock in flight
 	early   []fleet.EndedHold // cancelled, and perhaps of calls that are not answered yet
 
 	// Gathered while a message is handled, see deliver.
@@ -80,7 +81,7 @@ func (h *holder) receive(message any, own bool) {
 	case *HoldTasks:
 		h.hold(m)
 	case *HeldElsewhere:
-		h.takeOver(m)
+		h.takeOver(m, own)
 	case *CancelHolds:
 		h.passCancels(m.Holds)
 	case *Forget:
@@ -429,10 +430,33 @@ func (h *holder) discard() {
 	}
 }
 
+// clockFresh is how long what was heard of a shard's clock is good enough to say how long a hold lasts
+// that another node took: clocks part by 5 ms in that, at most.
+const clockFresh = 10 * time.Second
+
+// askClock has the store tell of the shard's clock before holds of another node are taken over: how long
+// they were on the way is known by that clock only.
+func (h *holder) askClock(m *HeldElsewhere) {
+	m.asked = true
+	h.asking++
+	h.calls.Run(func(ctx context.Context) {
+		_, m.err = h.CountsOf(ctx, []store.Shard{h.id})
+		h.done(m)
+	})
+}
+
 // takeOver registers holds that another node took for a subscription of this one,
 // and passes them on to its worker. Those of which half has passed already go back,
-// as from a stream that is too slow.
-func (h *holder) takeOver(m *HeldElsewhere) {
+// as from a stream that is too slow, and so do those of which nobody knows that.
+func (h *holder) takeOver(m *HeldElsewhere, own bool) {
+	if !m.asked && h.Age() > clockFresh {
+		h.askClock(m)
+		return
+	}
+	if m.asked && own {
+		h.asking--
+	}
+	defer h.passEarly()
 	now := h.Now()
 	h.report.assign(m.Sub.ID, len(m.Tasks))
 	m.heard = true
@@ -443,7 +467,7 @@ func (h *holder) takeOver(m *HeldElsewhere) {
 		if d.Deadline != 0 && d.Deadline < t.Deadline {
 			t.Deadline = d.Deadline
 		}
-		if t.Deadline.Sub(now) < d.HoldFor/2 {
+		if m.err != nil || t.Deadline.Sub(now) < d.HoldFor/2 {
 			late = append(late, t)
 			continue
 		}
@@ -466,7 +490,7 @@ func (h *holder) takeOver(m *HeldElsewhere) {
 func (h *holder) passCancels(holds []fleet.EndedHold) {
 	for _, e := range holds {
 		held := h.holds.get(e.ID, e.Token)
-		if held == nil && h.claim.fenced() > 0 {
+		if held == nil && h.claim.fenced()+h.asking > 0 {
 			h.early = append(h.early, e)
 		}
 		if held == nil || h.giveBackHold(e) {

@@ -115,13 +115,16 @@ type (
 	}
 	// CancelHolds comes from the node and links: the cancellation of tasks was asked for.
 	CancelHolds struct{ Holds []fleet.EndedHold }
-	// HeldElsewhere comes from a link: the shard's owner holds these for a subscription.
+	// HeldElsewhere comes from a link: the shard's owner holds these for a subscription. It comes
+	// once more, in a CallDone, where the store was asked for the shard's clock first.
 	// Lost is told instead of them when its actor ended before it heard of that.
 	HeldElsewhere struct {
 		Sub   *subscription.Subscriber
 		Tasks []subscription.Delivery
 		Lost  func(tasks []subscription.Delivery)
-		heard bool // the shard counts them
+		heard bool  // the shard counts them
+		asked bool  // the store, for its clock
+		err   error // of that: nobody knows how long the holds last
 	}
 	// SeqSeen comes from the node: the seq that the store has, and whether it has no task
 	// to deliver or to watch.

@@ -33,6 +33,9 @@ func (t *Timers) Now() store.Millis { return t.primary.Millis() }
 // Bound is a moment that the clock of the shard's primary has not passed.
 func (t *Timers) Bound() store.Millis { return clock.CeilMillis(t.primary.Latest()) }
 
+// Age is how long ago the clock of the shard's primary was heard of last.
+func (t *Timers) Age() time.Duration { return t.primary.Age() }
+
 // shiftSlack is how late, in ms, slots may be before the queues are shifted: that arms
 // every slot anew.
 const shiftSlack = 2

@@ -35,6 +35,9 @@ type Fleet struct {
 	// Horizon is that of the nodes, by name; set before Join.
 	Horizon map[string]time.Duration
 
+	// ManyClocks has nodes that join from now on take each shard's clock for one of its own.
+	ManyClocks bool
+
 	// Log is where nodes log that join from now on; nil: nowhere.
 	Log *slog.Logger
 
@@ -81,7 +84,7 @@ func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)
 // Join starts a node and makes it a member.
 func (f *Fleet) Join(name string) *Node {
 	f.Helper()
-	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, cellStore: f.Store}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
+	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, cellStore: f.Store, manyClocks: f.ManyClocks}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
 	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name]}, n.Store, cmp.Or(f.Log, Discard()), n.registry)
 	node.Clock().ShiftBase(-f.Off[name])
 	node.Join(n, n)
@@ -448,6 +451,19 @@ func (g *gatedStore) pass(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (g *gatedStore) Info(ctx context.Context) (store.Info, error) {
+	info, err := g.Store.Info(ctx)
+	info.ManyClocks = g.manyClocks
+	return info, err
+}
+
+func (g *gatedStore) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	if g.NoCounts.Load() {
+		return nil, store.ErrUnavailable
+	}
+	return g.Store.Counts(ctx, shards)
 }
 
 func (g *gatedStore) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {

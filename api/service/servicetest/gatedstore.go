@@ -24,4 +24,6 @@ type gatedStore struct {
 	committing aroundCommits          // see AroundCommits; guarded by mu
 	LimitCalls atomic.Int64
 	NoTake     atomic.Bool // Take answers that there is none
+	NoCounts   atomic.Bool // Counts is not answered
+	manyClocks bool
 }
