@@ -107,12 +107,13 @@ type Effects struct {
 	Doubt      []string     // runs that have been open for so long that their tasks are to be looked at
 
 	RunOpen string // a trigger was refused because of this run
-	Behind  bool   // an edit was not made: more is to be decided before it than a commit has room for. It is to come again
+	Full    bool   // a trigger was refused: as many runs are open, or wait, as can
+	Behind  bool   // an edit or a trigger was not made: more is to be decided before it than a commit has room for. It is to come again
 	Over    bool   // a pause, resume, trigger or backfill was refused: the schedule is finished, perhaps since an event before it in the step
 }
 
 // refuses reports whether the step refused what a user asked for.
-func (out *Effects) refuses() bool { return out.RunOpen != "" || out.Over }
+func (out *Effects) refuses() bool { return out.RunOpen != "" || out.Full || out.Over }
 
 // Make is a task that is to be made from the template.
 type Make struct {

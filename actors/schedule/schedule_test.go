@@ -210,6 +210,9 @@ func (x *scenario) told(out Effects) string {
 	if out.RunOpen != "" {
 		fmt.Fprintf(&b, "refused: %s is open\n", x.names[out.RunOpen])
 	}
+	if out.Full {
+		fmt.Fprintln(&b, "refused: it is full")
+	}
 	switch {
 	case out.Gone:
 		b.WriteString("gone\n")

@@ -193,9 +193,15 @@ func (p *step) trigger(e Trigger) {
 	if p.over() {
 		return
 	}
-	stays := slices.IndexFunc(p.s.Open, func(r Run) bool { return !r.canBeTakenBack(p.Now, ahead) })
-	if e.Overlap == Skip && !p.s.Untracked && stays >= 0 {
+	switch stays := p.stays(); {
+	case e.Overlap == Skip && stays >= 0:
 		p.out.RunOpen = p.s.RunID(p.s.Open[stays])
+		return
+	case e.Overlap != Skip && !(editing{p}).decideByNow(): // what was named before it comes before it
+		p.out.Behind = true
+		return
+	case p.isFull(e.Overlap):
+		p.out.Full = true
 		return
 	}
 	if e.Overlap != Allow {
@@ -206,6 +212,25 @@ func (p *step) trigger(e Trigger) {
 		p.s.Requests = lastOf(append(p.s.Requests, e.Request), requests)
 	}
 	p.take(o, e.Overlap)
+}
+
+// stays is the first of the open runs that a trigger does not take back; -1: there is none, or nobody tells.
+func (p *step) stays() int {
+	if p.s.Untracked {
+		return -1
+	}
+	return slices.IndexFunc(p.s.Open, func(r Run) bool { return !r.canBeTakenBack(p.Now, ahead) })
+}
+
+// isFull reports whether one more run can neither be open nor wait.
+func (p *step) isFull(overlap Overlap) bool {
+	switch overlap {
+	case Allow:
+		return !p.s.Untracked && len(p.s.Open) >= MaxOpen
+	case BufferAll:
+		return len(p.s.Waiting) >= MaxWaiting && p.stays() >= 0
+	}
+	return false
 }
 
 // NumberOf tells the occurrences of triggers and backfills apart, see Occurrence.N.

@@ -23,6 +23,8 @@ func refusal(name string, out *schedule.Effects) *problem.Error {
 	switch {
 	case out.RunOpen != "":
 		return errRunOpen(name, out.RunOpen)
+	case out.Full:
+		return errFull(name)
 	case out.Over:
 		return errFinished(name)
 	}
@@ -32,6 +34,11 @@ func refusal(name string, out *schedule.Effects) *problem.Error {
 func errRunOpen(name, id string) *problem.Error {
 	return &problem.Error{Kind: problem.Precondition, Reason: "RUN_OPEN", Field: "overlap", State: store.StateRunning, ID: id,
 		Message: fmt.Sprintf("a run of schedule %q is open: task %s", name, id)}
+}
+
+func errFull(name string) *problem.Error {
+	return &problem.Error{Kind: problem.Precondition, Reason: "BUFFER_FULL", Field: "overlap",
+		Message: fmt.Sprintf("schedule %q has %d runs that are open, or that wait, and takes no more", name, schedule.MaxWaiting)}
 }
 
 func errFinished(name string) *problem.Error {

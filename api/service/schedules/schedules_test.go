@@ -80,6 +80,38 @@ func (h hands) ack(d subscription.Delivery) {
 
 func now() store.Millis { return store.Millis(time.Now().UnixMilli()) }
 
+// TestATriggerThatCannotWaitIsRefused, and is no trigger that was asked for: the same request is taken once there is room.
+func TestATriggerThatCannotWaitIsRefused(t *testing.T) {
+	for overlap, most := range map[schedule.Overlap]int{schedule.BufferAll: schedule.MaxWaiting + 1, schedule.Allow: schedule.MaxOpen} {
+		t.Run(fmt.Sprint(overlap), func(t *testing.T) {
+			servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+				n := scheduled("yearly", cron("0 0 1 1 *"))
+				n.Overlap = overlap
+				put(t, s, n)
+				for range most {
+					if made, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "yearly"}); err != nil || (made.ID == "") != made.Waiting {
+						t.Fatalf("%+v, %v", made, err)
+					}
+				}
+				last := schedules.Trigger{Name: "yearly", Request: "last"}
+				if made, err := s.Schedules.Trigger(t.Context(), last); servicetest.ReasonOf(err) != "BUFFER_FULL" {
+					t.Fatalf("%+v, %v", made, err)
+				}
+				if found := get(t, s, "yearly"); len(found.Skipped) > 0 {
+					t.Errorf("what was refused is skipped: %v", found.Skipped)
+				}
+				w := handsFor(t, s)
+				d, _ := w.next()
+				w.ack(d)
+				servicetest.Idle(time.Second)
+				if made, err := s.Schedules.Trigger(t.Context(), last); err != nil || made.Repeated || (made.ID == "") != made.Waiting {
+					t.Errorf("once there is room: %+v, %v", made, err)
+				}
+			})
+		})
+	}
+}
+
 func TestScheduleRuns(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		put(t, s, scheduled("minutely", cron("* * * * *")))

@@ -21,6 +21,7 @@ type overtaken struct {
 	*memstore.Store
 	reads   func(store.Shard)
 	commits func()
+	owner   chan struct{} // what the owner commits waits until it is closed; nil: for nothing
 }
 
 func (o *overtaken) Parcels(ctx context.Context, s store.Shard, box store.Box, after int64, limit int) ([]store.Parcel, error) {
@@ -35,6 +36,9 @@ func (o *overtaken) Commit(ctx context.Context, s store.Shard, f *store.Fence, c
 	if then := o.commits; then != nil && f == nil {
 		o.commits = nil
 		then()
+	}
+	if o.owner != nil && f != nil {
+		<-o.owner
 	}
 	return o.Store.Commit(ctx, s, f, commits)
 }
@@ -82,6 +86,34 @@ func TestAChangeIsForTheServerThatWasRead(t *testing.T) {
 		servicetest.Idle(10 * time.Second)
 		if found := get(t, s, "yearly"); len(found.Open) != 0 || found.Totals[schedule.Done] != 3 {
 			t.Errorf("all runs have ended; open are %v, and done %d", found.Open, found.Totals[schedule.Done])
+		}
+	})
+}
+
+// TestATriggerWhosePlaceIsTakenAtOnceHasWaited: where the owner has not decided yet what the timetable names, the step of
+// the trigger does, and a later one takes the place of a run that waits.
+func TestATriggerWhosePlaceIsTakenAtOnceHasWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &overtaken{Store: memstore.New()}
+		s := servicetest.Start(t, actors.Config{}, st)
+		defer s.Node().Stop(context.WithoutCancel(t.Context()))
+		minutely := scheduled("minutely", cron("* * * * *"))
+		minutely.Overlap = schedule.BufferOne
+		put(t, s, minutely)
+		if _, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "minutely"}); err != nil {
+			t.Fatal(err)
+		}
+		servicetest.Idle(time.Second)
+		st.owner = make(chan struct{})
+		servicetest.Idle(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + time.Second)))
+		made, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "minutely"})
+		if err != nil || made.ID != "" || !made.Waiting {
+			t.Errorf("%+v, %v", made, err)
+		}
+		close(st.owner)
+		servicetest.Idle(time.Second)
+		if found := get(t, s, "minutely"); found.Skipped[schedule.Superseded] != 1 || len(found.Waiting) != 1 {
+			t.Errorf("skipped %v, and %v wait", found.Skipped, found.Waiting)
 		}
 	})
 }

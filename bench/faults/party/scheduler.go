@@ -182,7 +182,7 @@ func answeredForGood(answer *ledger.Event) bool {
 		return false
 	}
 	switch answer.Reason {
-	case "RUN_OPEN", "SCHEDULE_FINISHED", "NEVER_FIRES":
+	case "RUN_OPEN", "BUFFER_FULL", "SCHEDULE_FINISHED", "NEVER_FIRES":
 		return true
 	case "NO_SCHEDULE", "NO_AUDIENCE": // it was refused, or is undone by a fault
 		return true
