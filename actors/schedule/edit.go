@@ -64,14 +64,12 @@ func (s *Spec) sameTimes(other *Spec) bool {
 
 // decideByNow decides what was named so far, and nothing ahead. It reports false when there is more.
 func (p editing) decideByNow() bool {
-	if p.s.Phase != Active {
-		return true
-	}
 	lead := p.Lead
 	defer func() { p.Lead = lead }()
 	p.Lead = 0
 	for range 10 {
-		if !p.decideAll() {
+		if p.s.Phase != Active || !p.decideAll() {
+			p.passOver()
 			return true
 		}
 		if p.madeEnough() {
@@ -79,6 +77,16 @@ func (p editing) decideByNow() bool {
 		}
 	}
 	return false
+}
+
+// passOver has a schedule that may make no more runs name nothing up to now, also when it may make more again.
+func (p editing) passOver() {
+	if p.s.Phase != Finished && !p.s.usedUp() {
+		return
+	}
+	if at, ok := p.next(p.s.Decided); ok && at <= p.Now { // else a delay that counts from an end goes on
+		p.s.Decided = p.Now
+	}
 }
 
 // leaveOut skips what was named so far and cannot be decided now: a timetable that is replaced names it no

@@ -204,6 +204,9 @@ func (p *step) trigger(e Trigger) {
 		p.out.Full = true
 		return
 	}
+	if p.s.Phase == Finished { // by what was named before: the run is to end first
+		p.s.Phase = Active
+	}
 	if e.Overlap != Allow {
 		p.takeBack(ahead)
 	}
