@@ -216,6 +216,27 @@ func TestTriggerOnce(t *testing.T) {
 	})
 }
 
+// TestACancelledRunOfADeletedScheduleIsADeadLetter, as any task is that was cancelled while it ran: no other run takes its place.
+func TestACancelledRunOfADeletedScheduleIsADeadLetter(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		put(t, s, scheduled("nightly", cron("30 2 * * *")))
+		made, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "nightly"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := handsFor(t, s)
+		d, _ := w.next()
+		if _, err := s.Schedules.Delete(t.Context(), "", "nightly", schedules.Deletion{CancelRuns: true}); err != nil {
+			t.Fatal(err)
+		}
+		w.Settle(subscription.SettleNack, d)
+		servicetest.Idle(time.Second)
+		if found, err := s.Tasks.Get(t.Context(), "report", made.ID); err != nil || found.State != store.StateDead || found.Reason != store.ReasonCancelled {
+			t.Errorf("the run: %+v, %v", found, err)
+		}
+	})
+}
+
 func TestDeleteEndsRuns(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		put(t, s, scheduled("nightly", cron("30 2 * * *")))

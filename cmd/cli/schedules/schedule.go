@@ -271,6 +271,6 @@ func (s scheduleCommands) delete() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", anyScheduleTopic)
-	cmd.Flags().BoolVar(&cancel, "cancel-runs", false, "delete open runs that wait, and ask those that run to cancel")
+	cmd.Flags().BoolVar(&cancel, "cancel-runs", false, "delete open runs that wait, and ask those that run to cancel, which makes them dead letters unless they are acked")
 	return cmd
 }
