@@ -30,6 +30,7 @@ func (s *writer) Add(ctx context.Context, shard store.Shard, tasks []*store.Task
 				amend(&results[chunk[k]], status, parsePlace(rest), r.now())
 			})
 		},
+		left: func(i int) bool { return results[i].Status == store.LeftOut },
 	}, len(tasks))
 	if err != nil {
 		return store.Stamp{}, nil, err
@@ -73,6 +74,7 @@ func (s *owner) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, t
 				amend(&results[chunk[k]], status, parsePlace(rest), r.now())
 			})
 		},
+		left: func(i int) bool { return results[i].Status == store.LeftOut },
 	}, len(tasks))
 	if err != nil {
 		return store.Stamp{}, nil, err

@@ -57,6 +57,7 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 			})
 			keyedResults(commits, chunk, results, r)
 		},
+		left: func(i int) bool { return results[i].Status == store.LeftOut },
 	}, len(commits))
 	if err != nil {
 		return store.Stamp{}, nil, err

@@ -195,6 +195,37 @@ func TestLongJournalsAreForgottenInParts(t *testing.T) {
 				return okOf(got), err
 			}
 		},
+		"add": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			ids := dead(t, s, held)
+			return func() (int, error) { return added(s.Add(t.Context(), s.shard, tasksOf(ids))) }
+		},
+		"add keyed": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			all := tasksOf(dead(t, s, held))
+			for i, task := range all {
+				task.Key = &store.Key{Text: fmt.Sprint("key", i)}
+			}
+			return func() (int, error) { return added(s.AddKeyed(t.Context(), s.shard, all)) }
+		},
+		"hold new": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			all, holds := tasksOf(dead(t, s, held)), make([]store.Hold, len(held))
+			for i := range holds {
+				holds[i] = store.Hold{ID: all[i].ID, Token: store.NewToken(), Visibility: time.Hour, Worker: "w"}
+			}
+			return func() (int, error) { return added(s.HoldNew(t.Context(), s.shard, s.fence, all, holds)) }
+		},
+		"commits that ack": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			return committed(t, s, len(held), func(i int) store.Commit {
+				return store.Commit{Acks: []store.Ack{{ID: held[i].ID, Token: held[i].Token}}}
+			})
+		},
+		"commits that remove": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			ids := dead(t, s, held)
+			return committed(t, s, len(ids), func(i int) store.Commit { return store.Commit{Removes: []store.Remove{{ID: ids[i], Dead: true}}} })
+		},
+		"commits that add": func(t *testing.T, s shardOf, held []store.Nack) func() (int, error) {
+			all := tasksOf(dead(t, s, held))
+			return committed(t, s, len(all), func(i int) store.Commit { return store.Commit{Adds: all[i : i+1]} })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Do(t, "FLUSHALL")
@@ -214,7 +245,7 @@ func TestLongJournalsAreForgottenInParts(t *testing.T) {
 				}
 			}
 			do := forget(t, s, held)
-			before := scripts(t, server)
+			was, before := seqOf(t, s), scripts(t, server)
 			n, err := do()
 			if err != nil || n != tasks {
 				t.Errorf("%d are forgotten, want %d (%v)", n, tasks, err)
@@ -225,8 +256,53 @@ func TestLongJournalsAreForgottenInParts(t *testing.T) {
 			if left := server.Do(t, "HLEN", tellsKey); left != int64(0) {
 				t.Errorf("%v fields are left", left)
 			}
+			if seq := seqOf(t, s); seq > was+1 {
+				t.Errorf("a call raised seq by %d", seq-was)
+			}
 		})
 	}
+}
+
+func tasksOf(ids []string) (tasks []*store.Task) {
+	for _, id := range ids {
+		tasks = append(tasks, &store.Task{ID: id, Due: 1, MaxRetries: -1, Fingerprint: 1})
+	}
+	return tasks
+}
+
+// added is how many tasks an answer says are there in the place of dead ones.
+func added(_ store.Stamp, results []store.AddResult, err error) (n int, _ error) {
+	for _, r := range results {
+		if (r.Status == store.Added || r.Status == store.Held) && r.Replaced == store.StateDead {
+			n++
+		}
+	}
+	return n, err
+}
+
+// committed makes commits at once, and says how many were made.
+func committed(t *testing.T, s shardOf, n int, of func(i int) store.Commit) func() (int, error) {
+	commits := make([]store.Commit, n)
+	for i := range commits {
+		commits[i] = of(i)
+	}
+	return func() (int, error) {
+		_, results, err := s.Commit(t.Context(), s.shard, nil, commits)
+		var got []store.Status
+		for _, r := range results {
+			got = append(got, r.Status)
+		}
+		return okOf(got), err
+	}
+}
+
+func seqOf(t *testing.T, s shardOf) int64 {
+	t.Helper()
+	stats, err := s.Stats(t.Context(), []store.Shard{s.shard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats[0].Seq
 }
 
 func okOf(statuses []store.Status) (n int) {

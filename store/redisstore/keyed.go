@@ -40,6 +40,7 @@ func (s *writer) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store
 				results[i] = keyedResult(tasks[i].ID, list(at(answers, k)), r.now())
 			}
 		},
+		left: func(i int) bool { return results[i].Status == store.LeftOut },
 	}, len(tasks))
 	if err != nil {
 		return store.Stamp{}, nil, err

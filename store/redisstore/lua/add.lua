@@ -10,7 +10,7 @@
 -- returns {us, seq, inbox, pended, odd}, or -2 sealed; a task that is not odd was absent and is pending now
 --   odd   {position, status, place, detail, note} per task whose id was known:
 --         status added (place 3 dead or 4 done: replaced; 0: it was in no
---         index), duplicate, conflict (place 0 to 2: of the stored task)
+--         index), duplicate, conflict (place 0 to 2: of the stored task), left out (see parcels.lua)
 
 -- include owner.lua
 -- include call.lua
@@ -51,14 +51,15 @@ if known then
   -- include places.lua
   local found = places(ids)
   zadd, hset, new = {}, {}, {}
-  local over = {}
+  -- include replaced.lua
+  local over, fits = replaced(ids, stored, found)
   for i, id in ipairs(ids) do
     local place, record = found[i][1], ARGV[first + 3 * i - 1]
     local status = ADDED
     if stored[i] then
       local same = string.sub(stored[i], 2, 9) == string.sub(record, 2, 9)
       if place >= PLACE_DEAD then
-        over[#over + 1] = id
+        if i > fits then status, count = LEFT_OUT, '0' end -- the next script counts
       elseif place > PLACE_NONE or not same then
         status = same and DUPLICATE or CONFLICT
       end

@@ -13,7 +13,7 @@
 -- returns {us, seq, inbox, pended, answers}, or -2 the shard is another topic's
 --   answers  {status, id, due ms, place, detail, note} per task: added (place, detail
 --            and note of what was there before), duplicate, conflict, taken,
---            replaced, closed, passed (as added)
+--            replaced, closed, passed (as added), left out (see parcels.lua)
 
 -- include owner.lua
 -- include call.lua
@@ -50,7 +50,10 @@ end
 
 -- include keyed.lua
 local count, answers = ARGV[1], {}
-for i = 1, n do answers[i] = add_keyed(unpack(ARGV, 9 * i - 6, 9 * i + 2)) end
+for i = 1, n do
+  if forgotten < MOST_NAMES then answers[i] = add_keyed(unpack(ARGV, 9 * i - 6, 9 * i + 2))
+  else answers[i], count = {LEFT_OUT}, '0' end -- the next script counts
+end
 local pended = keyed_pends
 if tells then post() end
 forget(2 * n)

@@ -27,7 +27,7 @@
 -- returns {us, seq, inbox, pended, odd, keyed}, -1 fenced, -2 the shard is another topic's, -3 this is
 --   another server, or -4 a receipt cannot be read; a commit that is not odd was made
 --   odd  {position, status, id, cell}: stale (of a cell, and as it is stored, or false),
---        hold lost, no cell, wrong state, conflict (of a task), closed, window full; received (packed numbers
+--        hold lost, no cell, wrong state, conflict (of a task), closed, window full; left out (see parcels.lua); received (packed numbers
 --        that were made, and that were refused)
 --   keyed  {position, position among the adds, answer of add_keyed.lua}
 
@@ -196,6 +196,23 @@ if owner[4] then -- see life.TakesSealed
   end
   for c = 1, commits do
     if stays[c] or (gets[c] and (makes[c] or brings[c])) or (brings[c] and not changes[c]) then refuse(c, CLOSED) end
+  end
+end
+if tells and commits > 1 then -- commits that do not fit are left out, with all behind them: what they send keeps its order
+  local ending, groups = {}, {}
+  local function ends(id, c)
+    if not bad[c] then ending[#ending + 1], groups[#groups + 1] = id, c end
+  end
+  for i = 1, acks do ends(holds[under + i], commit_of(puts + under + i)) end
+  for i = 1, removes do ends(removed[i], commit_of(puts + under + acks + i)) end
+  for i = 1, adds do
+    if stored[i] then ends(ids[i], commit_of(piece + i)) end
+  end
+  for c = fitting(ending, groups, commits) + 1, commits do
+    if not bad[c] then
+      refuse(c, LEFT_OUT)
+      count = '0' -- the next script counts
+    end
   end
 end
 if #odd == commits and count ~= '2' then return {us, seq, inbox, 0, odd} end

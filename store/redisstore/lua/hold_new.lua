@@ -13,7 +13,7 @@
 --   is held at its first attempt for the visibility of its run
 --   odd  {position, status, place, detail, note}: added, pending because not
 --        due, expired, or with an ordering key; held in the place of a dead or done one; duplicate,
---        conflict; place, detail and note of what was there before
+--        conflict; left out (see parcels.lua); place, detail and note of what was there before
 
 -- include owner.lua
 -- include call.lua
@@ -88,7 +88,9 @@ if #odd == 0 and count ~= '2' then
 end
 -- include places.lua
 local found = places(ids)
-local keep, hold, zadd, over, new = {}, {}, {}, {}, {}
+-- include replaced.lua
+local over, fits = replaced(ids, stored, found)
+local keep, hold, zadd, new = {}, {}, {}, {}
 local next = 1
 for i = 1, n do
   local id, due, record = ids[i], dues[i], ARGV[at + 3 * i]
@@ -96,7 +98,7 @@ for i = 1, n do
   if stored[i] then
     local same = sub(stored[i], 2, 9) == sub(record, 2, 9)
     if place >= PLACE_DEAD then
-      over[#over + 1] = id
+      if i > fits then status, count = LEFT_OUT, '0' end -- the next script counts
     elseif place > PLACE_NONE or not same then
       status = same and DUPLICATE or CONFLICT
     end

@@ -12,12 +12,15 @@
 --     their running records and notes, and results by position as in finish.lua
 --   post() writes what was noted; it is last, once everything else is written
 --   fitting(ids) is how many of the first of some tasks one script deletes: one at least, and no more when the names
---     of their journals have MOST_NAMES bytes together, as a journal is forgotten name by name
+--     of their journals have MOST_NAMES bytes together, as a journal is forgotten name by name; fitting(ids, groups, n) is
+--     how many of the first of n groups, of which each task is in one
+--   forgotten is how many bytes of names were forgotten
 --   forget_tells(ids) is for tasks whose records are deleted; it returns how much there was
 -- TELLS has the journals of tasks, too, see journal.lua: they are forgotten with what a task
 -- tells, and when it is done.
 local tells, past, cells_of, cell_of, leave, leave_done, add_parcel, post, forget_tells
-local function fitting(ids) return #ids end
+local forgotten = 0
+local function fitting(ids, _, n) return n or #ids end
 if owner[8] then
   tells = redis.call('HLEN', TELLS) > 0
   redis.call('XLEN', IN)
@@ -39,17 +42,21 @@ if owner[8] then
     for k, id in ipairs(ids) do cells[k] = cell_of(id, cells[k]) end
     return cells
   end
-  fitting = function(ids)
-    if not tells then return #ids end
-    cells_of(ids)
-    local room = MOST_NAMES
+  fitting = function(ids, groups, n)
+    n = n or #ids
+    if not cells_of(ids) then return n end
+    local sizes, room = {}, MOST_NAMES
     for i, id in ipairs(ids) do
       if journals[id] then
-        room = room - redis.call('HSTRLEN', TELLS, journal_of(id))
-        if room < 0 and i > 1 then return i - 1 end
+        local group = groups and groups[i] or i
+        sizes[group] = (sizes[group] or 0) + redis.call('HSTRLEN', TELLS, journal_of(id))
       end
     end
-    return #ids
+    for group = 1, n do
+      room = room - (sizes[group] or 0)
+      if room < 0 and group > 1 then return group - 1 end
+    end
+    return n
   end
   -- forget_journals deletes the journals of tasks that were looked up.
   local function forget_journals(ids)
@@ -59,7 +66,9 @@ if owner[8] then
       if cell then
         journals[id], had = nil, had + 1
         local fields = {journal_of(id)}
-        each_name(redis.call('HGET', TELLS, fields[1]), function(name) fields[#fields + 1] = fields[1] .. name end)
+        local names = redis.call('HGET', TELLS, fields[1])
+        forgotten = forgotten + #(names or '')
+        each_name(names, function(name) fields[#fields + 1] = fields[1] .. name end)
         redis.call('HDEL', TELLS, id, unpack(fields))
         if cell ~= '' then redis.call('HSET', TELLS, id, cell) end
       end
