@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -97,6 +98,11 @@ func (t *Topic) Spans() []Span {
 		}
 	}
 	return spans
+}
+
+// Has reports whether a shard is one of those that may have tasks.
+func (t *Topic) Has(n int) bool {
+	return slices.ContainsFunc(t.Spans(), func(s Span) bool { return n >= s.First && n < s.First+s.Shards })
 }
 
 // End is above the number of every shard that the topic has or had.

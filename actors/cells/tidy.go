@@ -2,7 +2,6 @@ package cells
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +57,7 @@ func (l mover) isOver(ctx context.Context, c *store.Cell) (bool, error) {
 	}
 	if source, of := strings.CutPrefix(string(c.ID), tallyPrefix); of {
 		n, err := strconv.Atoi(source)
-		return err == nil && !hasShard(l.Topic, n), nil
+		return err == nil && !l.Topic.Has(n), nil
 	}
 	if from, crosses := message.From(c.ID); crosses {
 		return l.isPast(ctx, from, c.Body)
@@ -92,8 +91,4 @@ func (l mover) isFinished(ctx context.Context, q store.Queue, receipt []byte) (b
 	}
 	page, err := l.Store.Messages(ctx, q.Source, q, 0, 1, 1)
 	return err == nil && (page.Head == 0 || page.Head > last), err
-}
-
-func hasShard(t *store.Topic, n int) bool {
-	return slices.ContainsFunc(t.Spans(), func(s store.Span) bool { return n >= s.First && n < s.First+s.Shards })
 }

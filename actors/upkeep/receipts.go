@@ -2,11 +2,9 @@ package upkeep
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 const (
@@ -46,7 +44,7 @@ func (r *receipts) look(topics []store.Topic) {
 // isGone reports whether a shard is none of its topic any more.
 func (r *receipts) isGone(s store.Shard) bool {
 	t := r.topics[s.Topic]
-	return t == nil || t.Life != s.Life || !slices.ContainsFunc(place.Shards(t), func(is store.Shard) bool { return is.N == s.N })
+	return t == nil || t.Life != s.Life || !t.Has(s.N)
 }
 
 // forget deletes the receipts of a shard whose time has come.
