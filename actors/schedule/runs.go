@@ -55,3 +55,22 @@ func (s *Schedule) requeued(id string) {
 	}
 	s.Open = append(s.Open, Run{Occurrence: h.Occurrence, Due: h.Due, Begun: true, Flow: h.Flow})
 }
+
+// stays is the first of the open runs that a trigger does not take back; -1: there is none, or nobody tells.
+func (s *Schedule) stays(now store.Millis) int {
+	if s.Untracked {
+		return -1
+	}
+	return slices.IndexFunc(s.Open, func(r Run) bool { return !r.canBeTakenBack(now, ahead) })
+}
+
+// isFull reports whether one more run can neither be open nor wait.
+func (s *Schedule) isFull(overlap Overlap, now store.Millis) bool {
+	switch overlap {
+	case Allow:
+		return !s.Untracked && len(s.Open) >= MaxOpen
+	case BufferAll:
+		return len(s.Waiting) >= MaxWaiting && s.stays(now) >= 0
+	}
+	return false
+}

@@ -193,14 +193,14 @@ func (p *step) trigger(e Trigger) {
 	if p.over() {
 		return
 	}
-	switch stays := p.stays(); {
+	switch stays := p.s.stays(p.Now); {
 	case e.Overlap == Skip && stays >= 0:
 		p.out.RunOpen = p.s.RunID(p.s.Open[stays])
 		return
 	case e.Overlap != Skip && !(editing{p}).decideByNow(): // what was named before it comes before it
 		p.out.Behind = true
 		return
-	case p.isFull(e.Overlap):
+	case p.s.isFull(e.Overlap, p.Now):
 		p.out.Full = true
 		return
 	}
@@ -215,25 +215,6 @@ func (p *step) trigger(e Trigger) {
 		p.s.Requests = lastOf(append(p.s.Requests, e.Request), requests)
 	}
 	p.take(o, e.Overlap)
-}
-
-// stays is the first of the open runs that a trigger does not take back; -1: there is none, or nobody tells.
-func (p *step) stays() int {
-	if p.s.Untracked {
-		return -1
-	}
-	return slices.IndexFunc(p.s.Open, func(r Run) bool { return !r.canBeTakenBack(p.Now, ahead) })
-}
-
-// isFull reports whether one more run can neither be open nor wait.
-func (p *step) isFull(overlap Overlap) bool {
-	switch overlap {
-	case Allow:
-		return !p.s.Untracked && len(p.s.Open) >= MaxOpen
-	case BufferAll:
-		return len(p.s.Waiting) >= MaxWaiting && p.stays() >= 0
-	}
-	return false
 }
 
 // NumberOf tells the occurrences of triggers and backfills apart, see Occurrence.N.
