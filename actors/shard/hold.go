@@ -127,7 +127,7 @@ func (h *holder) flush() {
 	}
 }
 
-func (h *holder) idle() bool { return h.batches.Idle() && h.unsent.len() == 0 }
+func (h *holder) idle() bool { return h.batches.Idle() && h.unsent.len()+h.asking == 0 }
 
 // waiting reports whether there are tasks to hold.
 func (h *holder) waiting() bool { return len(h.batches.Waiting) > 0 }
@@ -449,12 +449,15 @@ func (h *holder) askClock(m *HeldElsewhere) {
 // and passes them on to its worker. Those of which half has passed already go back,
 // as from a stream that is too slow, and so do those of which nobody knows that.
 func (h *holder) takeOver(m *HeldElsewhere, own bool) {
+	switch {
+	case !own: // the incarnation that asked broke off
+		m.asked, m.err = false, nil
+	case m.asked:
+		h.asking--
+	}
 	if !m.asked && h.Age() > clockFresh {
 		h.askClock(m)
 		return
-	}
-	if m.asked && own {
-		h.asking--
 	}
 	defer h.passEarly()
 	now := h.Now()
