@@ -216,6 +216,21 @@ func TestDeadLettersOfAKeyDelayNobody(t *testing.T) {
 	}
 }
 
+// TestDeadLettersOfAnotherNodeDelayNobody: a node that was lent a place has many tasks over their rate, and the one that
+// lends it has tasks that could go.
+func TestDeadLettersOfAnotherNodeDelayNobody(t *testing.T) {
+	for _, places := range []int{1, 2, 8} {
+		w := newLendingWorld(store.TopicLimits{KeyRate: bucket(1, time.Hour, 1), DeadLetter: true}, 2, places)
+		w.ready(1, tasks("over", 200, func(int) ModelTask { return ModelTask{RateKey: "busy"} })...)
+		_ = w.run(20 * time.Millisecond)
+		w.ready(0, tasks("own", 20, func(i int) ModelTask { return ModelTask{RateKey: fmt.Sprint("quiet", i)} })...)
+		play(t, w, 5*time.Second)
+		if w.model.started != 21 || w.model.dead != 199 {
+			t.Errorf("%d places: %d of 21 started, and %d of 199 are dead letters", places, w.model.started, w.model.dead)
+		}
+	}
+}
+
 // Draws.
 
 func drawRate(t *rapid.T, name string) store.Rate {
@@ -261,12 +276,10 @@ func TestTakeInPartsOwesAndAllows(t *testing.T) {
 	})
 }
 
-// TestLentRoomOwesAndAllows has all workers at one node, whose room the others lend. What becomes a dead letter has
-// a place for as long as that takes, and a node that was lent one uses it for all of these before it gives it back.
+// TestLentRoomOwesAndAllows has all workers at one node, whose room the others lend.
 func TestLentRoomOwesAndAllows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := drawLimits(t)
-		limits.DeadLetter = false
 		playMix(t, limits, newLendingWorld, false)
 	})
 }

@@ -52,10 +52,20 @@ func (c *dispatcher) held(shard, n int) []assignment {
 }
 
 // unassign ends n counted assignments of a shard's tasks that came to nothing. The
-// subscription may be gone.
+// subscription may be gone. What is lent goes back first: its lender says whose turn it is. Else a node would use it for
+// all of its tasks that become dead letters, one after the other.
 func (c *dispatcher) unassign(to Address, n int) []assignment {
 	c.unheld.end(to.Shard, n)
-	return c.refund(to.Sub, n) // credit on demand that finds no other task is void
+	s := c.sub(to.Sub)
+	if s == nil || !s.OnDemand || c.limiter == nil {
+		return c.refund(to.Sub, n) // credit on demand that finds no other task is void
+	}
+	s.InFlight = max(0, s.InFlight-n)
+	if s.bytes != nil {
+		s.bytes.Landed(n)
+	}
+	c.voided = append(c.voided, Void{s.ID, n})
+	return c.match()
 }
 
 // shardEnded forgets the assignments of a shard that ended: nobody reports them.
