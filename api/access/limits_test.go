@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -67,6 +68,12 @@ func TestAddressesThatFailTooOftenWait(t *testing.T) {
 		}
 		if e := try("192.0.2.1", "Bearer "+secret); e != nil {
 			t.Errorf("a token that is known, from that address: %v", e)
+		}
+		if _, _, err := a.Logins.Begin(from(t, "192.0.2.1"), guess.Reveal()); reason(err) != "TOO_MANY_FAILURES" {
+			t.Errorf("a login with a guess: %v", err)
+		}
+		if _, _, err := a.Logins.Begin(from(t, "192.0.2.1"), secret); err != nil {
+			t.Errorf("a login with a token that is known: %v", err)
 		}
 		time.Sleep(time.Second)
 		if e := try("192.0.2.1", "Bearer "+guess.Reveal()); e == nil || e.Reason != "BAD_CREDENTIALS" {
@@ -167,4 +174,12 @@ func TestVolumeOfThoseWhoWait(t *testing.T) {
 	if wait, _ := v.take(1, now.Add(3*time.Second), 0); wait > 2*time.Millisecond {
 		t.Errorf("what was not taken was counted: %v", wait)
 	}
+}
+
+func reason(err error) string {
+	e := (*problem.Error)(nil)
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Reason
 }
