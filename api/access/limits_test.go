@@ -69,7 +69,7 @@ func TestAddressesThatFailTooOftenWait(t *testing.T) {
 		if e := try("192.0.2.1", "Bearer "+secret); e != nil {
 			t.Errorf("a token that is known, from that address: %v", e)
 		}
-		if _, _, err := a.Logins.Begin(from(t, "192.0.2.1"), guess.Reveal()); reason(err) != "TOO_MANY_FAILURES" {
+		if _, _, err := a.Logins.Begin(from(t, "192.0.2.1"), guess.Reveal()); reasonOf(err) != "TOO_MANY_FAILURES" {
 			t.Errorf("a login with a guess: %v", err)
 		}
 		if _, _, err := a.Logins.Begin(from(t, "192.0.2.1"), secret); err != nil {
@@ -176,7 +176,7 @@ func TestVolumeOfThoseWhoWait(t *testing.T) {
 	}
 }
 
-func reason(err error) string {
+func reasonOf(err error) string {
 	e := (*problem.Error)(nil)
 	if !errors.As(err, &e) {
 		return ""
