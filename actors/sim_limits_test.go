@@ -45,6 +45,7 @@ type simTokens struct {
 	lasts time.Duration // the longest that a token of it has lasted: it counts for a period more
 	way   []time.Time   // when those end that tasks have which are on their way to a hold
 	spare []time.Time   // when tasks were not held that had one
+	owed  []time.Time   // of a window: when tasks were not held whose tokens have not gone back yet
 }
 
 // simRemembers is for how long tokens are known that do not count any more.
@@ -155,6 +156,7 @@ func (t *simTokens) pass(now time.Time) {
 	t.level, t.sure, t.at = min(float64(t.Most()), t.level+came), min(float64(t.Most()), t.sure+came), now
 	t.way = slices.DeleteFunc(t.way, func(end time.Time) bool { return now.Sub(end) > simRemembers }) // nobody came
 	t.spare = slices.DeleteFunc(t.spare, func(at time.Time) bool { return now.Sub(at) > simRemembers })
+	t.owed = slices.DeleteFunc(t.owed, func(at time.Time) bool { return now.Sub(at) > t.Period+store.MaxTokenLife }) // its node is gone
 	for len(t.held) > 0 && now.Sub(t.held[0]) > t.Period+store.MaxTokenLife+t.Slot()+simRemembers {
 		t.held = t.held[1:]
 	}
@@ -165,7 +167,7 @@ func (t *simTokens) has(now time.Time) bool { return t.left(now, now) >= 1 }
 
 // had reports whether there was one at a moment, beside those of tasks that were on their way to a hold.
 func (t *simTokens) had(now, then time.Time) bool {
-	way := len(t.way)
+	way := len(t.way) + len(t.owed)
 	for _, at := range t.spare {
 		if at.After(then) {
 			way++
@@ -285,7 +287,9 @@ func (s *sim) takes(q *store.Take, got *store.TakeReply) {
 	}
 	for i := range q.Back {
 		for _, t := range s.tokensUnder(q.Back[i].RateKey) {
-			t.spared()
+			if t.spared(); len(t.owed) > 0 {
+				t.owed = t.owed[1:]
+			}
 		}
 	}
 	for i := range got.Wants {
@@ -345,9 +349,13 @@ func (s *sim) holdsNot(topic string, h *store.Hold) {
 	}
 	for _, t := range s.tokensUnder(class.rate) {
 		t.spared()
-		if t.pass(time.Now()); t.Limited() && t.Kind == store.TokenBucket {
+		switch t.pass(time.Now()); {
+		case !t.Limited():
+		case t.Kind == store.TokenBucket:
 			s.excused("a task that is gone when it is to be held took a token")
 			t.sure--
+		default:
+			t.owed = append(t.owed, time.Now())
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -157,7 +158,10 @@ func (s *sim) isRefused(c *store.Commit, p *store.Message) bool {
 		return false
 	}
 	failed, isStep := workflow.Refused(p, "", 0)
-	return isStep && slices.ContainsFunc(c.Send, func(told store.Message) bool { return told.To == failed.Send[0].To })
+	// Others of its workflow may be refused in the same commit: what is told names the task.
+	return isStep && slices.ContainsFunc(c.Send, func(told store.Message) bool {
+		return told.To == failed.Send[0].To && bytes.Contains(told.Body, []byte(p.To.Key()))
+	})
 }
 
 // isThere reports whether a workflow is in some shard of a topic.
