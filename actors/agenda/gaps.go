@@ -62,6 +62,10 @@ func (q *GapDetector) advance() {
 	}
 }
 
+// Agrees reports whether the calls up to a seq that the store had are all that was heard of. Behind a gap there may be
+// later ones, which a look does not know that was long on its way.
+func (q *GapDetector) Agrees(seq int64) bool { return q.Known == seq && len(q.ahead) == 0 }
+
 // SetBack looks at the seq that the store has now, and which server says so, and reports
 // whether calls were undone or may have been. What was heard of them counts no more. A look
 // that was long on its way may report that wrongly, which costs a load.

@@ -44,3 +44,20 @@ func TestSeqsFindMissedCalls(t *testing.T) {
 		})
 	}
 }
+
+// TestAnOldLookDoesNotAgreeWithWhatCameBehindAGap: it says nothing of the tasks of later calls.
+func TestAnOldLookDoesNotAgreeWithWhatCameBehindAGap(t *testing.T) {
+	var q GapDetector
+	q.Restart(10, 1)
+	for _, step := range []struct {
+		heard, look int64
+		want        bool
+	}{{0, 10, true}, {12, 10, false}, {0, 12, false}, {11, 10, false}, {0, 12, true}, {0, 11, false}} {
+		if step.heard > 0 {
+			q.Heard(step.heard)
+		}
+		if got := q.Agrees(step.look); got != step.want {
+			t.Errorf("behind %d, a look of %d agrees: %v", step.heard, step.look, got)
+		}
+	}
+}

@@ -130,7 +130,7 @@ func (n *notifier) checkSeq(m *SeqSeen) {
 		return
 	}
 	missed := n.seqs.Missed(m.Seq)
-	agrees := n.seqs.Known == m.Seq
+	agrees := n.seqs.Agrees(m.Seq)
 	if !agrees {
 		n.Use(&n.ref.Active) // look again soon
 	}
