@@ -3,6 +3,9 @@ package client
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/client/internal/sender"
@@ -221,5 +224,22 @@ func (t *Task) check() *Error {
 	case t.ExpireAfter != 0 && !t.Expires.IsZero():
 		return invalid("expire_after", "a task has an expiry or a time to expire after, not both")
 	}
+	for _, text := range [...]struct{ reason, field, value string }{
+		{"BAD_NAME", "topic", t.Topic}, {"BAD_ID", "id", t.ID}, {"BAD_KEY", "fairness_key", t.FairnessKey}, {"BAD_KEY", "rate_key", t.RateKey},
+		{"BAD_KEY", "concurrency_key", t.ConcurrencyKey}, {"BAD_KEY", "ordering_key", t.OrderingKey},
+	} {
+		if !utf8.ValidString(text.value) {
+			return notUTF8(text.reason, text.field, text.value)
+		}
+	}
+	for key, value := range t.Attributes {
+		if !utf8.ValidString(key) || !utf8.ValidString(value) {
+			return notUTF8("BAD_ATTRIBUTES", "attributes", key+": "+value)
+		}
+	}
 	return nil
+}
+
+func notUTF8(reason, field, value string) *Error {
+	return &Error{Code: codes.InvalidArgument, Reason: reason, Field: field, Message: fmt.Sprintf("%s: %.100q is not UTF-8", field, value)}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -17,6 +18,10 @@ const (
 	MaxEnqueue      = 100
 	MaxEnqueueBytes = 1 << 20 // of payload
 )
+
+// maxBeside is more than ids, keys and attributes of one task may have. A frame has those of many
+// tasks, and must not fail for one of them.
+const maxBeside = 64 << 10
 
 // ending is what goes with the ack of a task. It is the handler's until that has returned.
 type ending struct {
@@ -71,6 +76,9 @@ func (t Task) Enqueue(tasks ...client.Task) error {
 		r, err := t.ending.request(tasks[i])
 		if err != nil {
 			return err
+		}
+		if beside := proto.Size(r) - len(r.Payload); beside > maxBeside {
+			return fmt.Errorf("a task to be enqueued with the ack has %d bytes beside its payload; at most %d are allowed", beside, maxBeside)
 		}
 		next, bytes = append(next, r), bytes+len(r.Payload)
 	}

@@ -74,7 +74,7 @@ func (p *panicked) Error() string { return fmt.Sprintf("panic: %v at %s", p.valu
 
 // nackOf returns how err, returned under ctx, is told to the server.
 func nackOf(ctx context.Context, err error) *ddqv1.Nack {
-	nack := &ddqv1.Nack{Error: shorten(err.Error())}
+	nack := &ddqv1.Nack{Error: shorten(fmt.Sprint(err))} // Sprint: also of an error whose text panics
 	var v *verdict
 	switch {
 	case errors.As(err, &v):
