@@ -14,6 +14,9 @@ import (
 type language struct {
 	name   string
 	driver []string // the command that plays the driver
+	env    []string // that the driver has
+
+	speaksGRPC bool
 }
 
 // languages builds the packages and installs them, as users would, into empty directories

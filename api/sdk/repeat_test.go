@@ -245,8 +245,11 @@ func (l *language) prints(t *testing.T, want, program, arg string) {
 		}
 		command = []string{"node", file, arg}
 	}
-	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.Output()
 	if got := strings.TrimSpace(string(out)); err != nil || got != want {
-		t.Fatalf("it printed %q (%v), want %q", got, err, want)
+		t.Fatalf("it printed %q (%v), want %q; its log:\n%s", got, err, want, &log)
 	}
 }

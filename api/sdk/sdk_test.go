@@ -16,6 +16,10 @@ import (
 const atOnce = "12"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(drives) != "" {
+		driveGo()
+		return
+	}
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
 	}

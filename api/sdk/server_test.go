@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -24,6 +25,7 @@ type server struct {
 	bin   string
 	args  []string
 	addr  string // of its HTTP port
+	grpc  string // address of its gRPC port
 	ca    string // file of the authority of its certificate; no TLS when it is empty
 	token string // that may do everything; nobody is asked when it is empty
 	http  *http.Client
@@ -67,12 +69,16 @@ func (s *server) serve(t *testing.T, flags []string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.addr = claim.Addr()
-	s.args = append([]string{"server", "--data", t.TempDir(), "--grpc-addr", "127.0.0.1:0", "--http-addr", s.addr}, flags...)
+	grpc, err := port.New(port.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr, s.grpc = claim.Addr(), grpc.Addr()
+	s.args = append([]string{"server", "--data", t.TempDir(), "--grpc-addr", s.grpc, "--http-addr", s.addr}, flags...)
 	s.start(t)
 	t.Cleanup(func() {
 		s.kill()
-		if err := claim.Release(); err != nil {
+		if err := errors.Join(claim.Release(), grpc.Release()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,6 +1,9 @@
 """Does what a case of ../cases says, one line of JSON a call: the test beside starts it."""
 
+import array
 import json
+import logging
+import os
 import ssl
 import sys
 import threading
@@ -15,6 +18,114 @@ _released = set()
 def say(line):
     with _out:
         print(json.dumps(line), flush=True)
+
+
+class Log(logging.Handler):
+    def emit(self, record):
+        say({"event": "log", "line": record.getMessage()})
+
+
+logging.getLogger("ddq").addHandler(Log())
+
+
+class Hostile:
+    """Raises whatever it is asked."""
+
+    def _no(self, *_, **__):
+        raise RuntimeError("not for you")
+
+    __str__ = __repr__ = __len__ = __iter__ = __bool__ = __float__ = __format__ = _no
+    items = property(_no)
+
+
+def cycle(value):
+    value.append(value)
+    return value
+
+
+def deep():
+    value = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+# The values of ../values.json that there are in Python.
+VALUES = {
+    "text": lambda: "Grüße 😀",
+    "no text": lambda: "",
+    "half a character": lambda: os.fsdecode(b"caf\xe9.txt"),
+    "a character of zero": lambda: "a\0b",
+    "an escape": lambda: "\x1b]0;x\x07\u202e",
+    "10 MB": lambda: "x" * 10_000_000,
+    "nothing": lambda: None,
+    "five": lambda: 5,
+    "zero": lambda: 0,
+    "no number": lambda: float("nan"),
+    "true": lambda: True,
+    "false": lambda: False,
+    "a date": lambda: datetime(2030, 1, 2, tzinfo=timezone.utc),
+    "a list": lambda: [1, 2, 3],
+    "an object": lambda: {"a": [1, "ü"]},
+    "half a character within": lambda: {"a": os.fsdecode(b"\xe9")},
+    "a set": lambda: {1},
+    "a cycle": lambda: cycle([]),
+    "100,000 lists": deep,
+    "a generator": lambda: (n for n in range(3)),
+    "a function": lambda: len,
+    "hostile": Hostile,
+    "bytes": lambda: b"\x00\xff",
+    "bytes that change": lambda: bytearray(b"\x00\xff"),
+    "a view": lambda: memoryview(b"x\x00y\xffz")[1::2],
+    "a buffer": lambda: array.array("B", [0, 255]),
+}
+
+
+def put(topic, id, place, value):
+    """Enqueue a task with a value at a place."""
+    value = VALUES[value]()
+    if place == "payload":
+        return driver.c.enqueue(topic, value, id=id, delay=3600)
+    if place == "attribute":
+        return driver.c.enqueue(topic, b"", id=id, delay=3600, attributes={"of": value})
+    return driver.c.enqueue(topic, b"", id=value, delay=3600)
+
+
+class Begun:
+    """Has as many handlers go on together as a case has."""
+
+    def __init__(self):
+        self._changed, self._begun = threading.Condition(), 0
+
+    def wait(self, of):
+        with self._changed:
+            self._begun += 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._begun >= of)
+
+
+begun = Begun()
+
+
+def outcome(task):
+    """Have a value at a place of the outcome of a task."""
+    place, value = task.attributes["place"], VALUES[task.attributes["value"]]()
+    begun.wait(int(task.attributes["of"]))
+    if place == "error":
+        raise ValueError(value)
+    if place == "permanent":
+        raise ddq.Permanent(value)
+    if place == "next":
+        task.enqueue(task.topic, value, id="next-" + task.id, delay=3600)
+    if place == "next id":
+        task.enqueue(task.topic, "from " + task.id, id=value, delay=3600)
+    if place == "next attribute":
+        task.enqueue(task.topic, "", id="next-" + task.id, delay=3600, attributes={"of": value})
+    if place == "once":
+        return task.once("part", lambda: value)
+    if place == "name":
+        return task.once(value, lambda: "kept")
+    return value if place == "result" else None
 
 
 def task_of(task):
@@ -75,6 +186,8 @@ def handle(task):
     what, value = task.attributes.get("do"), task.attributes.get("value", "")
     say({"event": "begin", "id": task.id, "attempt": task.attempt, "payload": task.payload[:1000].decode(), "size": len(task.payload), "trace": task.trace,
          "step": task.raw.get("step", {}).get("name")})
+    if what == "outcome":
+        return outcome(task)
     if what == "return":
         return value
     if what == "bytes":
@@ -230,6 +343,12 @@ class Driver:
 
     def describe_server(self):
         return self.c.describe_server()
+
+    def values(self, place):
+        return list(VALUES)
+
+    def put(self, **value):
+        return put(**value)
 
     def keyed_id(self, key):
         first, second = ddq.new_keyed_id(key), ddq.new_keyed_id(key)

@@ -79,6 +79,104 @@ calls.keyed_id = async ({ key }) => {
   return { place: first.slice(24, 32), group: first.slice(14, 18), rises: first < second };
 };
 
+// The values of ../values.json that there are in JavaScript.
+const values = {
+  "text": () => "Grüße 😀",
+  "no text": () => "",
+  "half a character": () => "caf\udce9.txt",
+  "a character of zero": () => "a\0b",
+  "an escape": () => "\x1b]0;x\x07\u202e",
+  "10 MB": () => "x".repeat(10_000_000),
+  "nothing": () => null,
+  "undefined": () => undefined,
+  "five": () => 5,
+  "zero": () => 0,
+  "no number": () => NaN,
+  "a big number": () => 5n,
+  "true": () => true,
+  "false": () => false,
+  "a date": () => new Date(Date.UTC(2030, 0, 2)),
+  "no date": () => new Date(NaN),
+  "a list": () => [1, 2, 3],
+  "an object": () => ({ a: [1, "ü"] }),
+  "half a character within": () => ({ a: "\udce9" }),
+  "a set": () => new Set([1]),
+  "a cycle": () => {
+    const value = [];
+    value.push(value);
+    return value;
+  },
+  "100,000 lists": () => {
+    let value = [];
+    for (let i = 0; i < 100_000; i++) value = [value];
+    return value;
+  },
+  "a generator": () => (function* () {
+    yield 1;
+  })(),
+  "a function": () => () => 1,
+  "a symbol": () => Symbol("s"),
+  "no prototype": () => Object.create(null),
+  "hostile": () => new Proxy({}, Object.fromEntries(Reflect.ownKeys(Reflect).filter((name) => typeof name === "string").map((name) => [name, () => {
+    throw new Error("not for you");
+  }]))),
+  "a getter that throws": () => ({
+    get message() {
+      throw new Error("not for you");
+    },
+  }),
+  "bytes": () => Uint8Array.of(0, 255),
+  "bytes that change": () => Buffer.from([0, 255]),
+  "a view": () => new DataView(Uint8Array.of(1, 0, 255, 1).buffer, 1, 2),
+  "a buffer": () => Uint8Array.of(0, 255).buffer,
+};
+
+calls.values = () => Object.keys(values);
+calls.put = ({ topic, id, place, value: name }) => {
+  const value = values[name]();
+  const task = { topic, id, delay: 3_600_000 };
+  if (place === "payload") return client.enqueue({ ...task, payload: value });
+  if (place === "attribute") return client.enqueue({ ...task, attributes: { of: value } });
+  return client.enqueue({ ...task, id: value });
+};
+
+// As many handlers go on together as a case has.
+let begun = 0;
+let together = [];
+
+function allBegun(of) {
+  return new Promise((resolve) => {
+    together.push(resolve);
+    if (++begun >= of) together.forEach((go) => go());
+  });
+}
+
+// An outcome of a task has a value at a place.
+async function outcome(task) {
+  const { place, value: name, of } = task.attributes;
+  const value = values[name]();
+  await allBegun(Number(of));
+  const next = { topic: task.topic, id: "next-" + task.id, delay: 3_600_000 };
+  switch (place) {
+    case "error":
+      throw typeof value === "string" ? new Error(value) : value;
+    case "permanent":
+      throw new ddq.Permanent(value);
+    case "next":
+      return void task.enqueue({ ...next, payload: value });
+    case "next id":
+      return void task.enqueue({ ...next, id: value, payload: "from " + task.id });
+    case "next attribute":
+      return void task.enqueue({ ...next, attributes: { of: value } });
+    case "once":
+      return task.once("part", () => value);
+    case "name":
+      return task.once(value, () => "kept");
+    case "result":
+      return value;
+  }
+}
+
 // Does a part of a handler, under its name, and tells what came of it.
 async function part(task, { name, size, returns, fails, deaf_ms }) {
   const about = { id: task.id, attempt: task.attempt, name };
@@ -100,6 +198,8 @@ async function handle(task) {
   const { do: what, value } = task.attributes;
   say({ event: "begin", id: task.id, attempt: task.attempt, payload: ddq.textOf(task.payload.subarray(0, 1000)), size: task.payload.length, trace: task.trace, step: task.step?.name });
   switch (what) {
+    case "outcome":
+      return outcome(task);
     case "return":
       return value;
     case "bytes":
@@ -176,6 +276,7 @@ calls.work = ({ topic, concurrency, name, visibility_timeout_ms, handler_timeout
   worker = new ddq.Worker(client, {
     topic, concurrency, name, handler: handle,
     visibilityTimeoutMs: visibility_timeout_ms, handlerTimeoutMs: handler_timeout_ms, heartbeatMs: heartbeat_ms, graceMs: grace_ms,
+    logger: { warn: (line) => say({ event: "log", line }) },
     onError: (e) => say({ event: "error", ...failure(e) }),
   });
   worker.run().then(() => say({ event: "stopped" }), (e) => say({ event: "failed", ...failure(e) }));

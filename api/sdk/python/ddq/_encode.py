@@ -13,11 +13,29 @@ from .errors import refused
 
 Duration = Union[timedelta, float, int, str]  # numbers are seconds; text is as "90s" or "0.5s"
 Time = Union[datetime, str]  # text is RFC 3339
-Payload = Union[bytes, bytearray, memoryview, str]  # text is sent as UTF-8
+_ENDLESS = 1e12  # seconds
+_MOST_ERROR = 1024  # bytes of an error that the server keeps
+Payload = Union[bytes, bytearray, memoryview, str]  # or what else has a buffer; text is sent as UTF-8
 
 
-def to_bytes(payload: Payload) -> bytes:
-    return payload.encode() if isinstance(payload, str) else bytes(payload)
+def to_bytes(field: str, payload: Payload) -> bytes:
+    if isinstance(payload, str):
+        return text_of(field, payload).encode()
+    try:
+        return memoryview(payload).tobytes()
+    except (TypeError, ValueError):  # a number would be so many bytes of zero
+        raise refused("MALFORMED", field, f"{field}: bytes or text are wanted, not {type(payload).__name__}") from None
+
+
+def text_of(field: str, text: Any, reason: str = "MALFORMED") -> str:
+    """Return text that can be sent: what comes from names of files may have no UTF-8."""
+    if not isinstance(text, str):
+        raise refused(reason, field, f"{field}: text is wanted, not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise refused(reason, field, f"{field}: {ascii(text[error.start])} at {error.start} is not UTF-8") from None
+    return text
 
 
 def value_of(value: Any) -> bytes:
@@ -25,12 +43,36 @@ def value_of(value: Any) -> bytes:
     if value is None:
         return b""
     if isinstance(value, (str, bytes, bytearray, memoryview)):
-        return to_bytes(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        return to_bytes("value", value)
+    # What has no UTF-8 is within a string of JSON, where its escape is what JSON has for it.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
-def to_base64(payload: Payload) -> str:
-    return base64.b64encode(to_bytes(payload)).decode("ascii")
+def json_of(body: Any) -> bytes:
+    """Write a request, or a part of one."""
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:  # UnicodeEncodeError, too
+        raise refused("MALFORMED", "", f"the request cannot be written as JSON: {error}") from error
+
+
+def error_text(error: BaseException) -> str:
+    """Say what an exception says, as far as the server keeps it: whatever it is, it can be sent."""
+    try:
+        text = str(error)
+    except Exception as beside:
+        text = f"{type(error).__name__}, which cannot be told: {type(beside).__name__}"
+    text = text[:_MOST_ERROR] or type(error).__name__
+    return text.encode("utf-8", "backslashreplace")[:_MOST_ERROR].decode("utf-8", "ignore")
+
+
+def line_of(text: str) -> str:
+    """Write text that others wrote as one line without control characters."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def to_base64(field: str, payload: Payload) -> str:
+    return base64.b64encode(to_bytes(field, payload)).decode("ascii")
 
 
 def from_base64(text: Optional[str]) -> bytes:
@@ -39,11 +81,13 @@ def from_base64(text: Optional[str]) -> bytes:
 
 def millis_of(field: str, duration: Union[timedelta, float, int]) -> int:
     """Return a duration in milliseconds, rounded up: a task is never early."""
-    if isinstance(duration, timedelta):
-        duration = duration.total_seconds()
-    if not math.isfinite(duration) or duration < 0:
-        raise refused("BAD_DELAY", field, f"{duration} s is not a duration")
-    return math.ceil(round(duration * 1000, 6))
+    try:
+        seconds = duration.total_seconds() if isinstance(duration, timedelta) else math.nan if isinstance(duration, (bool, str)) else float(duration)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 <= seconds < _ENDLESS:
+        raise refused("BAD_DELAY", field, f"{duration!r:.100} s is not a duration")
+    return math.ceil(round(seconds * 1000, 6))
 
 
 def duration_of(field: str, duration: Optional[Duration]) -> Optional[str]:
@@ -56,6 +100,8 @@ def duration_of(field: str, duration: Optional[Duration]) -> Optional[str]:
 def time_of(field: str, moment: Optional[Time]) -> Optional[str]:
     if moment is None or isinstance(moment, str):
         return moment
+    if not isinstance(moment, datetime):
+        raise refused("BAD_TIME", field, f"a {type(moment).__name__} is not a time")
     if moment.tzinfo is None:
         raise refused("BAD_TIME", field, "a datetime without a time zone is no moment")
     return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
@@ -76,14 +122,17 @@ def seconds_of(moment: str) -> float:
 def attributes_of(attributes: Optional[Mapping[str, str]]) -> Optional[list]:
     if attributes is None:
         return None
-    return [{"key": key, "value": value} for key, value in attributes.items()]
+    if not isinstance(attributes, Mapping):
+        raise refused("BAD_ATTRIBUTES", "attributes", f"attributes: names and values are wanted, not {type(attributes).__name__}")
+    return [{"key": text_of("attributes", key, "BAD_ATTRIBUTES"), "value": text_of("attributes", value, "BAD_ATTRIBUTES")} for key, value in attributes.items()]
 
 
 def segment(field: str, name: str) -> str:
     """Write a name or id as part of a path."""
+    reason = "BAD_ID" if field == "id" else "BAD_NAME"
     if name == "":
-        raise refused("BAD_ID" if field == "id" else "BAD_NAME", field, f"the {field} is empty")
-    return quote(name, safe="")
+        raise refused(reason, field, f"the {field} is empty")
+    return quote(text_of(field, name, reason), safe="")
 
 
 def stripped(values: Dict[str, Any]) -> Dict[str, Any]:

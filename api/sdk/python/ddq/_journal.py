@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable, Dict, Iterable, Mapping, Set
 
-from ._encode import from_base64, value_of
+from ._encode import from_base64, text_of, value_of
 from .errors import refused
 
 # The most that a task remembers. The server sees to 1,000 names, and 1 MiB of names and values.
@@ -46,10 +46,7 @@ class Journal:
 
     def _use(self, name: str) -> None:
         """Take a name for this attempt."""
-        try:
-            size = len(name.encode())
-        except UnicodeEncodeError:
-            raise refused("BAD_NAME", "name", "the name is not UTF-8") from None
+        size = len(text_of("name", name, "BAD_NAME").encode())
         if not 1 <= size <= _MAX_NAME:
             raise refused("BAD_NAME", "name", f"the name has {size} bytes; it must have 1 to {_MAX_NAME}")
         with self._lock:

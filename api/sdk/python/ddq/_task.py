@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Callable, Dict, Mapping, Optional, Union, cast
 
 from . import _types as wire
-from ._encode import Duration, Payload, Time, attributes_of, duration_of, from_base64, stripped, time_of, to_base64
+from ._encode import Duration, Payload, Time, attributes_of, duration_of, from_base64, stripped, text_of, time_of, to_base64
 from ._ids import new_id, new_keyed_id
 from ._trace import TraceContext, trace_of
 
@@ -65,9 +65,11 @@ class Task:
 
 def body_of(task: NewTask) -> Dict[str, Any]:
     """Write a task as the wire has it, without making an id."""
+    if task.id is not None:
+        text_of("id", task.id, "BAD_ID")
     body = {field.name: getattr(task, field.name) for field in fields(task)}
-    body["payload"] = to_base64(task.payload) if task.payload else None
-    body["payload_fingerprint"] = to_base64(task.payload_fingerprint) if task.payload_fingerprint else None
+    for name in ("payload", "payload_fingerprint"):
+        body[name] = None if body[name] is None else to_base64(name, body[name]) or None
     body["attributes"] = attributes_of(task.attributes)
     for name in ("delay", "slack", "expire_after"):
         body[name] = duration_of(name, body[name])
@@ -78,7 +80,7 @@ def body_of(task: NewTask) -> Dict[str, Any]:
 
 def request_of(task: NewTask) -> Dict[str, Any]:
     """Write a task with an id, so that the request may be repeated."""
-    if not task.id:
+    if task.id is None or task.id == "":
         key = task.ordering_key or (task.idempotency or {}).get("key")
         task = replace(task, id=new_keyed_id(key) if key else new_id())
     return body_of(task)

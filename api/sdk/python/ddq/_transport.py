@@ -13,13 +13,14 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 from urllib.parse import urlencode, urlsplit
 
+from ._encode import error_text, json_of
 from .errors import DdqError, TimeoutError, UnavailableError, answer_error, error_of
 
 Query = Mapping[str, Union[None, str, int, bool, Sequence[str]]]
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
-_SHORTEST_ATTEMPT = 5.0  # unless the time for all is over
+_SHORTEST_ATTEMPT = 5.0  # unless that is more than half of the time for all
 _MOST_IDLE = 64  # connections that are kept for later
 _OLDEST_IDLE = 60.0  # seconds; servers close theirs after two minutes
 
@@ -81,11 +82,12 @@ class Transport:
             connection.close()
 
     def call(self, method: str, path: str, *, query: Optional[Query] = None, body: Any = None, safe: bool = False, wait: float = 0,
-             timeout: Optional[float] = None, interrupt: Optional[Interrupt] = None, once: bool = False) -> Any:
-        """Return the JSON of the answer, or raise a DdqError. once: it is not repeated here, as the caller does so and has to know it."""
+             timeout: Optional[float] = None, interrupt: Optional[Interrupt] = None, once: bool = False, data: Optional[bytes] = None) -> Any:
+        """Return the JSON of the answer, or raise a DdqError. data: the body as it is sent. once: it is not repeated here, as the caller does so and has to know it."""
         budget = self.timeout if timeout is None else timeout
         end = time.monotonic() + budget + wait
-        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        if body is not None:
+            data = json_of(body)
         target = self._prefix + path + _query_of(query)
         attempt = 0
         last: Optional[DdqError] = None
@@ -104,12 +106,13 @@ class Transport:
             time.sleep(pause)
 
     def _once(self, method: str, target: str, data: Optional[bytes], timeout: float, interrupt: Optional[Interrupt]) -> Any:
+        headers = self._headers(data)
         connection = self._take(timeout)
         keep = False
         try:
             if interrupt is not None:
                 interrupt.watch(connection)
-            connection.request(method, target, data, self._headers(data))
+            connection.request(method, target, data, headers)
             if interrupt is not None and interrupt.is_set():
                 raise Interrupted()  # it was set before there was a socket to shut
             answer = connection.getresponse()
@@ -131,7 +134,10 @@ class Transport:
         headers = {} if data is None else {"Content-Type": "application/json"}
         if self._namespace:
             headers["Ddq-Namespace"] = self._namespace
-        token = self._token() if callable(self._token) else self._token
+        try:
+            token = self._token() if callable(self._token) else self._token
+        except Exception as error:  # who makes it may be away for a moment
+            raise UnavailableError({"code": "UNAVAILABLE", "detail": f"no token: {error_text(error)}"}) from error
         if token:
             headers["Authorization"] = f"Bearer {token}"
         return headers
@@ -179,13 +185,19 @@ def _query_of(query: Optional[Query]) -> str:
 
 def _value_of(answer: http.client.HTTPResponse, text: bytes) -> Any:
     if 200 <= answer.status < 300:
-        return json.loads(text) if text else {}
+        try:
+            value = json.loads(text) if text else {}
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            return value
+        raise UnavailableError({"code": "UNAVAILABLE", "status": answer.status, "detail": "an answer that is none of ddq's, or was cut short"})
     if answer.headers.get_content_type() == "application/problem+json":
         try:
             problem = json.loads(text)
         except ValueError:
-            pass  # cut short on its way
-        else:
+            problem = None  # cut short on its way
+        if isinstance(problem, dict):
             raise error_of(problem)
     raise answer_error(answer.status, text.decode("utf-8", "replace"))
 
@@ -194,7 +206,7 @@ def _share(budget: float, wait: float, attempt: int, safe: bool, left: float) ->
     """Return how long an attempt may take. The first ones of a call that may be repeated leave time for others: a connection may be dead."""
     if not safe:
         return left
-    return min(wait + max(_SHORTEST_ATTEMPT, budget * (attempt + 1) / 6), left)
+    return min(wait + max(min(_SHORTEST_ATTEMPT, budget / 2), budget * (attempt + 1) / 6), left)
 
 
 def repeatable(error: DdqError, safe: bool) -> bool:

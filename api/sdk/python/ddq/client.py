@@ -6,12 +6,12 @@ import ssl
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union, cast
 
 from . import _types as wire
-from ._encode import Duration, Payload, Time, attributes_of, duration_of, millis_of, segment, stripped, time_of, to_base64
+from ._encode import Duration, Payload, Time, attributes_of, duration_of, error_text, json_of, millis_of, segment, stripped, time_of, to_base64
 from ._ids import new_id
 from ._task import NewTask, Task, body_of, request_of, task_of, traced
 from ._trace import TraceContext
 from ._transport import Query, Transport
-from .errors import DdqError, item_error, refused
+from .errors import DdqError, InvalidError, item_error, refused
 
 
 class Client:
@@ -54,8 +54,33 @@ class Client:
 
     def enqueue_batch(self, tasks: Iterable[NewTask]) -> List[Union[wire.EnqueueResult, DdqError]]:
         """Store up to 1,000 tasks in one call. They fail alone: each place of the answer has a receipt or an error."""
-        answer = self.call("POST", "/v1/tasks:batch", body={"tasks": [request_of(traced(task, self._trace)) for task in tasks]}, safe=True)
-        return [item_error(r["error"]) if "error" in r else r for r in answer.get("results", [])]
+        answers: List[Any] = []
+        requests: List[Tuple[int, bytes]] = []  # with the place of the answer
+        for at, task in enumerate(tasks):
+            try:
+                requests.append((at, json_of(request_of(traced(task, self._trace)))))
+                answers.append(None)
+            except Exception as error:
+                answers.append(error if isinstance(error, DdqError) else refused("MALFORMED", f"tasks[{at}]", error_text(error)))
+        if requests or not answers:
+            self._enqueue_some(requests, answers)
+        return answers
+
+    def _enqueue_some(self, requests: List[Tuple[int, bytes]], answers: List[Any]) -> None:
+        try:
+            answer = self.call("POST", "/v1/tasks:batch", data=b'{"tasks":[%s]}' % b",".join(data for _, data in requests), safe=True)
+        except InvalidError as error:
+            if error.reason not in ("MALFORMED", "BODY_TOO_LARGE") or not requests:
+                raise
+            if len(requests) == 1:
+                answers[requests[0][0]] = error
+                return
+            # One of them at least is bad: the halves without it are stored.
+            self._enqueue_some(requests[: len(requests) // 2], answers)
+            self._enqueue_some(requests[len(requests) // 2 :], answers)
+            return
+        for (at, _), result in zip(requests, answer.get("results", [])):
+            answers[at] = item_error(result["error"]) if "error" in result else result
 
     def get(self, topic: str, id: str) -> Task:
         return task_of(self.call("GET", _task_path(topic, id), safe=True).get("task", {}))
@@ -76,7 +101,7 @@ class Client:
     def edit(self, topic: str, id: str, **edit: Any) -> wire.UpdateTaskResponse:
         """Change a task that waits; None is the default of a field, and if_version says of which version that is true."""
         if edit.get("payload") is not None:
-            edit["payload"] = to_base64(edit["payload"])
+            edit["payload"] = to_base64("payload", edit["payload"])
         for name, write in (("delay", duration_of), ("expire_after", duration_of), ("execute_time", time_of), ("expire_time", time_of)):
             if name in edit:
                 edit[name] = write(name, edit[name])

@@ -92,6 +92,12 @@ _BY_CODE: Dict[str, Type[DdqError]] = {
     "INTERNAL": InternalError,
 }
 
+# What the statuses of a proxy mean.
+_BY_STATUS = {
+    401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 408: "UNAVAILABLE", 429: "RESOURCE_EXHAUSTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE",
+    504: "UNAVAILABLE",
+}
+
 # What the numbers of codes in items are called.
 _CODES = (
     "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
@@ -115,12 +121,7 @@ def item_error(error: Mapping[str, Any]) -> DdqError:
 
 def answer_error(status: int, text: str) -> DdqError:
     """Return the error of an answer that is none of ddq's, such as a proxy's."""
-    if status in (502, 503, 504):
-        code = "UNAVAILABLE"
-    elif status == 429:
-        code = "RESOURCE_EXHAUSTED"
-    else:
-        code = "INVALID_ARGUMENT" if status < 500 else "INTERNAL"
+    code = _BY_STATUS.get(status) or ("INVALID_ARGUMENT" if status < 500 else "INTERNAL")
     return error_of({"status": status, "code": code, "detail": f"status {status}: {text[:200]}"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import queue
 import random
@@ -11,14 +12,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Callable, Dict, List, Optional, Union
 
-from ._encode import Duration, millis_of, moment_of, seconds_of, segment, to_base64, value_of
+from ._encode import Duration, error_text, line_of, millis_of, moment_of, seconds_of, segment, to_base64, value_of
 from ._journal import Journal
-from ._settler import Settler
+from ._settler import Settler, gone, passing
 from ._task import NewTask, Task, body_of, task_of, traced
 from ._trace import TraceContext, recorded, trace_of
 from ._transport import Interrupt, Interrupted, pause_of
 from .client import Client
-from .errors import DdqError, HoldLostError, NotFoundError, refused
+from .errors import DdqError, refused
 
 _POLL = 30.0  # seconds
 _MOST_TASKS = 1_000
@@ -26,6 +27,11 @@ _BEAT = 0.1
 _TOPIC_PAUSE = 2.0  # at most, between two looks for a topic that does not exist
 _WIND_DOWN = 1.0  # for interrupted handlers to return
 _SETTLE = 30.0  # an outcome is repeated so long after the hold may have ended
+_REMIND = 10.0  # how often a worker that gets no tasks says so again
+_MOST_RESULT = 256 << 10  # bytes
+_MOST_NEXT, _MOST_NEXT_BYTES = 100, 1 << 20  # tasks that an ack enqueues, and their payloads
+
+_log = logging.getLogger("ddq")
 
 HOLD_LOST, CANCELLED, TIMEOUT, STOPPED = "hold lost", "task cancelled", "handler timed out", "worker stopped"
 
@@ -174,7 +180,7 @@ class Worker:
     handler_timeout: how many seconds a handler may run before it is to stop, unless its task says.
     heartbeat: how often a hold is extended at least, and after a third of it when that is less; which is also how soon a handler hears of a cancel.
     grace: how many seconds handlers may run on after stop.
-    on_error: told of what the worker cannot return to anybody: lost connections, lost holds, failed attempts.
+    on_error: told of what the worker cannot return to anybody: lost connections, lost holds, failed attempts. The logger "ddq" is told, too.
     """
 
     def __init__(self, client: Client, topic: str, handler: Handler, *, concurrency: int = 10, name: str = "", visibility_timeout: float = 0,
@@ -198,7 +204,8 @@ class Worker:
     def run(self) -> None:
         """Work until stop is called or Ctrl-C is pressed, and return when all handlers have ended.
 
-        It raises what no other attempt can mend, such as a token that is refused. It waits for a topic that does not exist. A second Ctrl-C ends it at once.
+        It raises what no other attempt can mend, such as a token that is refused from the start; one that is refused later is asked for again.
+        It waits for a topic that does not exist. A second Ctrl-C ends it at once.
         """
         if self._started:
             raise RuntimeError("a worker runs once")
@@ -233,12 +240,11 @@ class Worker:
                 for _ in range(self._threads):
                     self._handed.put(None)
                 beating.join()
-                self._settler.close()
             except BaseException as error:  # there is no room for threads
                 self._failure = error
 
     def _take(self) -> None:
-        failures = 0
+        failures, heard, told = 0, False, -math.inf  # told: when the log was
         try:
             while not self._stopping.is_set():
                 room = self._room()
@@ -249,11 +255,17 @@ class Worker:
                     now = _clock_of(answer)
                     for delivery in answer.get("deliveries", []):
                         self._start(delivery, now)
-                    failures = 0
+                    if failures and told > -math.inf:
+                        _log.warning("the worker of %s gets tasks again", line_of(self._topic))
+                    failures, heard, told = 0, True, -math.inf
                 except DdqError as error:
-                    absent = error.reason == "NO_TOPIC"  # it may be made yet, or again
+                    # A topic may be made yet, or again; who says which tokens are good may be away for a moment.
+                    absent = error.reason == "NO_TOPIC" or error.code == "UNAUTHENTICATED" and heard
                     if not (absent or _passing(error)):
                         raise
+                    if time.monotonic() - told >= _REMIND:
+                        told = time.monotonic()
+                        _log.warning("the worker of %s gets no tasks: %s", line_of(self._topic), line_of(error_text(error)))
                     self._tell(error)
                     self._stopping.wait(_TOPIC_PAUSE * (1 + random.random()) / 2 if absent else pause_of(error, failures))
                     failures += 1
@@ -300,7 +312,7 @@ class Worker:
                 kind, outcome = "acks", _ack_of(run.task, self._handler(run.task))
             except BaseException as error:  # SystemExit, too: a handler ends its task, not its worker
                 kind, outcome = "nacks", _nack_of(run.task, error)
-                self._tell(error, run.task)
+                self._note("gives back" if isinstance(error, Release) else "failed", error, run.task)
             self._settle(run, kind, outcome)
         finally:
             with self._changed:
@@ -308,27 +320,30 @@ class Worker:
                 self._changed.notify_all()
 
     def _settle(self, run: _Running, kind: str, outcome: Dict[str, Any]) -> None:
-        """Tell the server, once, what became of an attempt. An ack that is refused fails the attempt: the task must not wait for the end of its hold."""
+        """Tell the server, once, what became of an attempt. An outcome that is refused fails the attempt: the task must not wait for the end of its hold."""
         if not run.first() or run.lost:
             return
         try:
             try:
                 self._send(run, kind, outcome)
             except Exception as error:
-                if kind != "acks" or isinstance(error, (HoldLostError, NotFoundError)) or isinstance(error, DdqError) and _passing(error):
+                if isinstance(error, DdqError) and (gone(error) or passing(error)):
                     raise
-                self._tell(error, run.task)
-                self._send(run, "nacks", _nack_of(run.task, error))
+                self._note("has an outcome that is refused", error, run.task)
+                self._send(run, "nacks", _nack_of(run.task, error) if kind == "acks" else _plain_nack_of(outcome, error))
         except Exception as error:
-            self._tell(error, run.task)  # its hold runs out, if it has not
+            self._note("was not settled", error, run.task)  # its hold runs out, if it has not
 
     def _keep(self, task: HeldTask, name: str, value: bytes) -> None:
         """Have the server remember what a name returned. It is said again for as long as the handler is not to stop."""
-        self._settler.settle("checkpoints", {**_id_of(task), "name": name, "value": to_base64(value)}, lambda: math.inf, task._ended)
+        with self._changed:
+            run = self._running.get(task.hold_token)
+        checkpoint = {**_id_of(task), "name": name, "value": to_base64("value", value)}
+        self._settler.settle("checkpoints", checkpoint, lambda: math.inf, lambda: run.hold_ends if run else 0, task._ended)
 
     def _send(self, run: _Running, kind: str, outcome: Dict[str, Any]) -> None:
         began = time.monotonic()
-        self._settler.settle(kind, outcome, lambda: max(run.hold_ends, began) + _SETTLE, hold_ends=lambda: run.hold_ends)
+        self._settler.settle(kind, outcome, lambda: max(run.hold_ends, began) + _SETTLE, lambda: run.hold_ends)
 
     def _beat(self) -> None:
         """Extend the holds whose time has come, and end the time of handlers."""
@@ -346,12 +361,12 @@ class Worker:
     def _extend(self, run: _Running) -> None:
         extend = {**_id_of(run.task), "visibility_timeout_ms": str(self._visibility_ms)}
         try:
-            said = self._settler.settle("extends", extend, lambda: run.hold_ends)
+            said = self._settler.settle("extends", extend, lambda: run.hold_ends, lambda: run.hold_ends)
         except Exception as error:
             if not run.settled:
                 run.lost = True
                 run.task._interrupt(HOLD_LOST)
-                self._tell(error, run.task)
+                self._note("lost its hold", error, run.task)
             return
         run.held(int(said.get("hold_ms", 0)), self._heartbeat)
         if said.get("cancel_requested"):
@@ -378,6 +393,13 @@ class Worker:
         with self._changed:
             return self._changed.wait_for(lambda: not self._running, seconds)
 
+    def _note(self, what: str, error: BaseException, task: HeldTask) -> None:
+        """Tell of an attempt: the log in one line, and with where it was raised when that is asked for."""
+        level = logging.DEBUG if isinstance(error, Release) else logging.WARNING
+        cause = error if _log.isEnabledFor(logging.DEBUG) else None
+        _log.log(level, "attempt %d of task %s of %s %s: %s", task.attempt, line_of(task.id), line_of(task.topic), what, line_of(error_text(error)), exc_info=cause)
+        self._tell(error, task)
+
     def _tell(self, error: BaseException, task: Optional[Task] = None) -> None:
         if self._on_error is None:
             return
@@ -400,7 +422,7 @@ def _id_of(task: HeldTask) -> Dict[str, Any]:
 def _end_of(task: HeldTask) -> Dict[str, Any]:
     """Name an attempt that ends, and the trace in which it was, if that is recorded."""
     trace_id = recorded(task.trace)
-    return {**_id_of(task), "trace_id": to_base64(trace_id)} if trace_id else {**_id_of(task)}
+    return {**_id_of(task), "trace_id": to_base64("trace_id", trace_id)} if trace_id else {**_id_of(task)}
 
 
 def _ack_of(task: HeldTask, result: Any) -> Dict[str, Any]:
@@ -408,16 +430,27 @@ def _ack_of(task: HeldTask, result: Any) -> Dict[str, Any]:
     if "trace_id" in ack and "step" in task.raw:  # what begins by the end of a step is linked to it
         ack["grow"] = {"traceparent": task.trace["traceparent"]}
     if result is not None:
-        ack["result"] = to_base64(value_of(result))
+        value = value_of(result)
+        if len(value) > _MOST_RESULT:
+            raise refused("RESULT_TOO_LARGE", "result", f"the result has {len(value)} bytes; at most {_MOST_RESULT} are allowed")
+        ack["result"] = to_base64("result", value)
     if task._next:
         ack["enqueue"] = [body_of(following) for following in task._next]
+        size = sum(len(following.get("payload", "")) for following in ack["enqueue"]) * 3 // 4
+        if len(task._next) > _MOST_NEXT or size > _MOST_NEXT_BYTES:
+            raise refused("BATCH_SIZE", "enqueue", f"{len(task._next)} tasks of {size} bytes are to be enqueued with the ack; "
+                          f"at most {_MOST_NEXT} of {_MOST_NEXT_BYTES} bytes are allowed")
     return ack
 
 
 def _nack_of(task: HeldTask, error: BaseException) -> Dict[str, Any]:
-    nack = {**_end_of(task), "error": str(error) or type(error).__name__}
-    if "trace_id" in nack and "step" in task.raw:
-        nack["traceparent"] = task.trace["traceparent"]
+    nack = {**_id_of(task), "error": error_text(error)}
+    try:
+        nack.update(_end_of(task))
+        if "trace_id" in nack and "step" in task.raw:
+            nack["traceparent"] = task.trace["traceparent"]
+    except Exception:
+        pass  # a trace that is none
     if isinstance(error, Permanent):
         nack["permanent"] = True
     elif isinstance(error, RetryAfter):
@@ -426,15 +459,21 @@ def _nack_of(task: HeldTask, error: BaseException) -> Dict[str, Any]:
         nack.update(release=True, delay_ms=str(_delay_of(error.delay)))
     elif task.interrupted == STOPPED:
         nack["release"] = True
-    elif task.interrupted == TIMEOUT and str(error) != TIMEOUT:
+    elif task.interrupted == TIMEOUT and nack["error"] != TIMEOUT:
         nack["error"] = f"{TIMEOUT}: {nack['error']}"
     return nack
+
+
+def _plain_nack_of(nack: Dict[str, Any], refusal: BaseException) -> Dict[str, Any]:
+    """Leave out of a nack that was refused what may be wrong with it."""
+    plain = {name: nack[name] for name in ("task_id", "hold_token", "permanent", "release") if name in nack}
+    return {**plain, "error": f"{error_text(refusal)}, of the failure: {ascii(nack.get('error', ''))}"}
 
 
 def _delay_of(delay: Any) -> int:
     try:
         return millis_of("delay_ms", delay)
-    except (DdqError, TypeError):
+    except DdqError:
         return 0
 
 

@@ -1,7 +1,7 @@
-import { type Duration, type Payload, type Time, durationOf, refused, segment, stripped, timeOf, toBase64 } from "./encode.js";
+import { type Duration, type Payload, type Time, durationOf, errorText, jsonOf, refused, segment, stripped, timeOf, toBase64 } from "./encode.js";
 import { DdqError, itemError } from "./errors.js";
 import { newID } from "./ids.js";
-import { type NewTask, type Task, bodyOf, requestOf, taskOf } from "./task.js";
+import { type NewTask, type Task, attributesOf, bodyOf, requestOf, taskOf } from "./task.js";
 import { type TraceContext, traced } from "./trace.js";
 import { type CallOptions, type Request, Transport, type TransportOptions } from "./transport.js";
 import type * as wire from "./types.gen.js";
@@ -72,12 +72,35 @@ export class Client {
 
   /** enqueueBatch stores up to 1,000 tasks in one call. They fail alone: each place of the answer has a receipt or an error. */
   async enqueueBatch(tasks: NewTask[], options?: CallOptions): Promise<(Receipt | DdqError)[]> {
-    const body = { tasks: await Promise.all(tasks.map((task) => requestOf(traced(task, this.#trace)))) };
-    const { results } = await this.call<wire.EnqueueBatchResponse>({ method: "POST", path: "/v1/tasks:batch", body, safe: true, ...options });
-    return (results ?? []).map((r, i) => {
-      const { error, ...receipt } = r;
-      return error ? itemError(error as Parameters<typeof itemError>[0]) : { ...receipt, id: r.id ?? "", topic: tasks[i]!.topic };
-    });
+    const answers: (Receipt | DdqError)[] = [];
+    const requests: { request: wire.EnqueueRequest; at: number }[] = [];
+    for (const [at, task] of tasks.entries()) {
+      try {
+        const request = await requestOf(traced(task, this.#trace));
+        jsonOf(request);
+        requests.push({ request, at });
+      } catch (e) {
+        answers[at] = e instanceof DdqError ? e : refused("MALFORMED", `tasks[${at}]`, errorText(e));
+      }
+    }
+    const send = async (part: typeof requests): Promise<void> => {
+      try {
+        const body = { tasks: part.map(({ request }) => request) };
+        const { results } = await this.call<wire.EnqueueBatchResponse>({ method: "POST", path: "/v1/tasks:batch", body, safe: true, ...options });
+        part.forEach(({ at }, i) => {
+          const { error, ...receipt } = results?.[i] ?? {};
+          answers[at] = error ? itemError(error as Parameters<typeof itemError>[0]) : { ...receipt, id: receipt.id ?? "", topic: tasks[at]!.topic };
+        });
+      } catch (e) {
+        if (!(e instanceof DdqError) || !["MALFORMED", "BODY_TOO_LARGE"].includes(e.reason)) throw e;
+        // One of them at least is bad: the halves without it are stored.
+        const half = part.length >> 1;
+        if (half === 0) for (const { at } of part) answers[at] = e;
+        else await send(part.slice(0, half)).then(() => send(part.slice(half)));
+      }
+    };
+    if (requests.length > 0 || tasks.length === 0) await send(requests);
+    return answers;
   }
 
   async get(topic: string, id: string, options?: CallOptions): Promise<Task> {
@@ -107,8 +130,8 @@ export class Client {
     const { payload, attributes, delay, execute_time, ...rest } = edit;
     const body = stripped({
       ...rest,
-      payload: payload == null ? payload : toBase64(payload),
-      attributes: attributes && Object.entries(attributes).map(([key, value]) => ({ key, value })),
+      payload: payload == null ? payload : toBase64(payload, "payload"),
+      attributes: attributes && attributesOf(attributes),
       delay: durationOf("delay", delay),
       execute_time: timeOf("execute_time", execute_time),
     });

@@ -97,8 +97,13 @@ export function itemError(e: { code?: number; message?: string; reason?: string;
   return errorOf({ ...rest, code: codeNames[code ?? 2] ?? "UNKNOWN", detail: message ?? "" });
 }
 
+// What the statuses of a proxy mean.
+const byStatus: Record<number, string> = {
+  401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 408: "UNAVAILABLE", 429: "RESOURCE_EXHAUSTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "UNAVAILABLE",
+};
+
 /** answerError returns the error of an answer that is none of ddq's, such as a proxy's. */
 export function answerError(status: number, text: string): DdqError {
-  const code = status === 502 || status === 503 || status === 504 ? "UNAVAILABLE" : status === 429 ? "RESOURCE_EXHAUSTED" : status < 500 ? "INVALID_ARGUMENT" : "INTERNAL";
+  const code = byStatus[status] ?? (status < 500 ? "INVALID_ARGUMENT" : "INTERNAL");
   return errorOf({ status, code, detail: `status ${status}: ${text.slice(0, 200)}` });
 }

@@ -1,4 +1,4 @@
-import { bytesOf, fromBase64, refused, valueOf } from "./encode.js";
+import { fromBase64, refused, sizeOf, valueOf, wellFormed } from "./encode.js";
 import type * as wire from "./types.gen.js";
 
 // The most that a task remembers. The server sees to 1,000 names, and 1 MiB of names and values.
@@ -31,7 +31,7 @@ export class Journal {
     if (before) return before;
     let value: Uint8Array;
     try {
-      value = bytesOf(valueOf(await f()));
+      value = valueOf(await f());
     } catch (e) {
       this.#used.delete(name);
       throw e;
@@ -43,7 +43,7 @@ export class Journal {
 
   // Takes a name for this attempt.
   #use(name: string): void {
-    const size = bytesOf(name).length;
+    const size = sizeOf(wellFormed("name", name, "BAD_NAME"));
     if (size < 1 || size > maxName) throw refused("BAD_NAME", "name", `the name has ${size} bytes; it must have 1 to ${maxName}`);
     if (this.#used.has(name)) throw new NameUsed(name);
     this.#used.add(name);

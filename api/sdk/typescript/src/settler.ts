@@ -1,28 +1,42 @@
 import type { Client } from "./client.js";
-import { segment } from "./encode.js";
-import { DdqError, HoldLostError, InvalidError, itemError, NotFoundError, TimeoutError } from "./errors.js";
-import { pauseOf, repeatable, sleep } from "./transport.js";
+import { jsonOf, refused, segment, sizeOf } from "./encode.js";
+import { DdqError, HoldLostError, itemError, NotFoundError, TimeoutError } from "./errors.js";
+import { now, pauseOf, sleep } from "./transport.js";
 import type * as wire from "./types.gen.js";
 
 /** One end or extension of a hold, or what its task is to remember. */
-export type Settlement = { ack: wire.Ack } | { nack: wire.Nack } | { extend: wire.Extend } | { checkpoint: wire.Checkpoint };
+export type Settlement = { acks: wire.Ack } | { nacks: wire.Nack } | { extends: wire.Extend } | { checkpoints: wire.Checkpoint };
 
-interface Waiting {
-  what: Settlement;
+// A settlement as it is sent. It is encoded before it is gathered: what cannot be is nobody else's.
+interface Item {
+  kind: string;
+  key: string;
+  json: string;
   size: number;
+  holdEnds: () => number;
+}
+
+interface Waiting extends Item {
   done(result: wire.SettleResult): void;
   failed(error: unknown): void;
 }
 
 const gatherMs = 2;
 const mostAtOnce = 100;
-const mostBytes = 4 << 20; // below what a request may have
+const mostBytes = 4 << 20; // of several
+const mostAlone = (6 << 20) - 1024; // that a request may have
+const longestAttemptMs = 10_000;
+const shortestAttemptMs = 500;
+const mostFaults = 5; // INTERNAL is a bug, or a moment of what lies between
 
-/** Settler sends settlements of a topic, those of about the same moment in one request, and repeats them while nobody knows what became of them. */
+/**
+ * Settler sends settlements of a topic, those of about the same moment in one request, and repeats them while nobody knows what became of them. What is
+ * not answered is repeated alone, and what is refused as a whole is halved: one settlement that is slow or bad is in nobody's way.
+ */
 export class Settler {
   readonly #client: Client;
   readonly #path: string;
-  #waiting: Waiting[] = [];
+  #waiting = new Map<string, Waiting>(); // answers name the hold: of each there is one
   #size = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -32,85 +46,97 @@ export class Settler {
   }
 
   /**
-   * settle returns what the server says of it, and throws its refusal. It is repeated until then, or until `until` (ms of the epoch), or the signal.
-   * holdEnds is of an outcome: a repeat that finds no hold before then was done by a try of which nobody knows what became.
+   * settle returns what the server says of it, and throws its refusal. It is repeated until then, or until `until` of now(), or the signal.
+   * holdEnds: a repeat of an outcome that finds no hold before then was done by a try of which nobody knows what became.
    */
-  async settle(what: Settlement, until: () => number, signal?: AbortSignal, holdEnds?: () => number): Promise<wire.SettleResult> {
-    for (let attempt = 0, doubted = false; ; attempt++) {
+  async settle(what: Settlement, until: () => number, holdEnds: () => number, signal?: AbortSignal): Promise<wire.SettleResult> {
+    const item = itemOf(what, holdEnds);
+    const outcome = "acks" in what || "nacks" in what;
+    for (let attempt = 0, faults = 0, doubted = false, alone = false; ; attempt++) {
       try {
-        const result = await new Promise<wire.SettleResult>((done, failed) => this.#add({ what, size: sizeOf(what), done, failed }));
+        const result = await new Promise<wire.SettleResult>((done, failed) => this.#add({ ...item, done, failed }, alone));
         if (result.error) throw itemError(result.error as Parameters<typeof itemError>[0]);
         return result;
       } catch (e) {
         if (!(e instanceof DdqError)) throw e;
-        if (doubted && holdEnds && gone(e) && Date.now() < holdEnds()) return {};
-        const unanswered = e instanceof TimeoutError && !e.status;
-        if (!(repeatable(e, true) || unanswered) || e.reason === "JOURNAL_FULL") throw e; // a journal stays full
+        // Where there is no such topic any more, the outcome may have been accepted before that or not.
+        if (doubted && outcome && gone(e) && e.reason !== "NO_TOPIC" && now() < holdEnds()) return {};
+        if (e.code === "INTERNAL") faults++;
+        if (!passing(e) || faults > mostFaults) throw e;
         doubted ||= e.code !== "RESOURCE_EXHAUSTED"; // which changed nothing
+        alone = e instanceof TimeoutError || e.code === "INTERNAL"; // perhaps for another one's sake
         const pause = pauseOf(e, attempt);
-        if (Date.now() + pause >= until()) throw e;
+        if (now() + pause >= until()) throw e;
         await sleep(pause, signal);
       }
     }
   }
 
-  #add(w: Waiting): void {
-    if (this.#size + w.size > mostBytes) this.#flush();
-    this.#waiting.push(w);
+  #add(w: Waiting, alone: boolean): void {
+    if (alone) return void this.#send([w]);
+    if (this.#size + w.size > mostBytes || this.#waiting.has(w.key)) this.#flush();
+    this.#waiting.set(w.key, w);
     this.#size += w.size;
-    if (this.#waiting.length >= mostAtOnce) this.#flush();
+    if (this.#waiting.size >= mostAtOnce) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), gatherMs);
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const batch = this.#waiting;
-    this.#waiting = [];
+    const batch = [...this.#waiting.values()];
+    this.#waiting.clear();
     this.#size = 0;
     if (batch.length > 0) void this.#send(batch);
   }
 
   // Never throws: what came of it goes to those who wait.
   async #send(batch: Waiting[]): Promise<void> {
-    const body: wire.SettleRequest = { acks: [], nacks: [], extends: [], checkpoints: [] };
-    for (const { what } of batch) {
-      if ("ack" in what) body.acks!.push(what.ack);
-      else if ("nack" in what) body.nacks!.push(what.nack);
-      else if ("extend" in what) body.extends!.push(what.extend);
-      else body.checkpoints!.push(what.checkpoint);
-    }
+    const kinds = [...new Set(batch.map((w) => w.kind))];
+    const json = `{${kinds.map((kind) => `"${kind}":[${batch.filter((w) => w.kind === kind).map((w) => w.json).join()}]`).join()}}`;
     try {
-      const { results } = await this.#client.call<wire.SettleResponse>({ method: "POST", path: this.#path, body, timeoutMs: 10_000, once: true });
+      const { results } = await this.#client.call<wire.SettleResponse>({ method: "POST", path: this.#path, json, timeoutMs: Math.min(...batch.map(timeoutOf)), once: true });
       const said = new Map((results ?? []).map((r) => [keyOf(r), r]));
-      for (const w of batch) w.done(said.get(keyOf(partOf(w.what))) ?? {});
+      for (const w of batch) w.done(said.get(w.key) ?? {});
     } catch (e) {
-      // A request that is refused as a whole has one bad item at least: each goes by itself then.
-      if (e instanceof InvalidError && batch.length > 1) for (const w of batch) void this.#send([w]);
-      else for (const w of batch) w.failed(e);
+      if (batch.length > 1 && e instanceof DdqError && !passing(e)) {
+        // One of them at least is bad: the halves without it are taken.
+        const half = batch.length >> 1;
+        void this.#send(batch.slice(0, half));
+        void this.#send(batch.slice(half));
+      } else for (const w of batch) w.failed(e);
     }
   }
 }
 
-// Whether there is no such hold. Where there is no such topic any more, an outcome may have been accepted before that or not.
-function gone(e: DdqError): boolean {
-  return e instanceof HoldLostError || (e instanceof NotFoundError && e.reason !== "NO_TOPIC");
+/** passing says whether the same settlement may be taken after a while. */
+export function passing(e: DdqError): boolean {
+  if (e.reason === "JOURNAL_FULL") return false; // it stays full
+  return !!e.retryAfterMs || ["UNAVAILABLE", "UNKNOWN", "DEADLINE_EXCEEDED", "CANCELLED", "INTERNAL", "UNAUTHENTICATED"].includes(e.code);
+}
+
+/** gone says whether there is no such hold: what is not found is not one that the outcome names. */
+export function gone(e: unknown): boolean {
+  return e instanceof HoldLostError || (e instanceof NotFoundError && !e.field?.startsWith("enqueue"));
+}
+
+function itemOf(what: Settlement, holdEnds: () => number): Item {
+  const [[kind, part]] = Object.entries(what) as [[string, Part]];
+  const json = jsonOf(part);
+  const size = sizeOf(json);
+  if (size > mostAlone) throw refused("BODY_TOO_LARGE", "", `the outcome has ${size} bytes; at most ${mostAlone} are allowed`);
+  return { kind, key: keyOf(part), json, size, holdEnds };
+}
+
+// How long an answer is waited for: a third of what is left of the hold, so that there is time for others.
+function timeoutOf(w: Waiting): number {
+  const left = w.holdEnds() - now();
+  return left > 0 ? Math.min(Math.max(left / 3, shortestAttemptMs), longestAttemptMs) : longestAttemptMs;
 }
 
 type Part = { task_id?: string; hold_token?: string; name?: string };
 
-function partOf(s: Settlement): Part {
-  return "ack" in s ? s.ack : "nack" in s ? s.nack : "extend" in s ? s.extend : s.checkpoint;
-}
-
 // Only checkpoints have a name.
 function keyOf(p: Part): string {
   return p.task_id + " " + p.hold_token + " " + (p.name ?? "");
-}
-
-function sizeOf(s: Settlement): number {
-  if ("checkpoint" in s) return 512 + (s.checkpoint.value?.length ?? 0);
-  if (!("ack" in s)) return 512;
-  const next = (s.ack.enqueue ?? []).reduce((sum, t) => sum + 1024 + (t.payload?.length ?? 0), 0);
-  return 512 + (s.ack.result?.length ?? 0) + next;
 }

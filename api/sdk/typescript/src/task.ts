@@ -1,4 +1,4 @@
-import { type Duration, type Payload, type Time, durationOf, fromBase64, stripped, timeOf, toBase64 } from "./encode.js";
+import { type Duration, type Payload, type Time, durationOf, fromBase64, refused, stripped, timeOf, toBase64, wellFormed } from "./encode.js";
 import { newID, newKeyedID } from "./ids.js";
 import type * as wire from "./types.gen.js";
 
@@ -37,9 +37,10 @@ export interface Task extends Omit<wire.Task, "id" | "topic" | "payload" | "resu
 export function bodyOf(t: Omit<NewTask, "topic">): wire.EnqueueRequest {
   return stripped({
     ...t,
-    payload: t.payload === undefined ? undefined : toBase64(t.payload),
-    payload_fingerprint: t.payload_fingerprint === undefined ? undefined : toBase64(t.payload_fingerprint),
-    attributes: t.attributes && Object.entries(t.attributes).map(([key, value]) => ({ key, value })),
+    id: t.id === undefined || t.id === null ? undefined : wellFormed("id", t.id, "BAD_ID"),
+    payload: bytesIn("payload", t.payload),
+    payload_fingerprint: bytesIn("payload_fingerprint", t.payload_fingerprint),
+    attributes: attributesOf(t.attributes),
     delay: durationOf("delay", t.delay),
     slack: durationOf("slack", t.slack),
     expire_after: durationOf("expire_after", t.expire_after),
@@ -49,6 +50,18 @@ export function bodyOf(t: Omit<NewTask, "topic">): wire.EnqueueRequest {
     visibility_timeout_ms: t.visibility_timeout_ms?.toString(),
     handler_timeout_ms: t.handler_timeout_ms?.toString(),
   });
+}
+
+function bytesIn(field: string, p: Payload | null | undefined): string | undefined {
+  return p === undefined || p === null ? undefined : toBase64(p, field);
+}
+
+/** attributesOf writes attributes as the wire has them. */
+export function attributesOf(attributes: Record<string, string> | null | undefined): wire.Attribute[] | undefined {
+  if (attributes === undefined || attributes === null) return undefined;
+  if (typeof attributes !== "object" || Symbol.iterator in attributes) throw refused("BAD_ATTRIBUTES", "attributes", "attributes are an object of texts");
+  const text = (t: unknown) => wellFormed("attributes", t, "BAD_ATTRIBUTES");
+  return Object.entries(attributes).map(([key, value]) => ({ key: text(key), value: text(value) }));
 }
 
 /** requestOf writes a task with an id, so that the request may be repeated. */

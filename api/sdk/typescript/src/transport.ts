@@ -1,3 +1,4 @@
+import { jsonOf } from "./encode.js";
 import { DdqError, TimeoutError, UnavailableError, answerError, errorOf } from "./errors.js";
 import type { Problem } from "./types.gen.js";
 
@@ -27,6 +28,8 @@ export interface Request extends CallOptions {
   path: string;
   query?: Record<string, string | number | boolean | string[] | undefined>;
   body?: unknown;
+  /** The body as it is sent. */
+  json?: string;
   headers?: Record<string, string>;
   /** It may be repeated when nobody knows what became of it. */
   safe?: boolean;
@@ -38,7 +41,7 @@ export interface Request extends CallOptions {
 
 const firstPauseMs = 50;
 const longestPauseMs = 2_000;
-const shortestAttemptMs = 5_000; // unless the time for all is over
+const shortestAttemptMs = 5_000; // unless that is more than half of the time for all
 
 /** Transport sends requests, and repeats those that may be repeated. */
 export class Transport {
@@ -55,45 +58,49 @@ export class Transport {
   /** call returns the JSON of the answer, or throws a DdqError. */
   async call<T>(r: Request): Promise<T> {
     const budget = r.timeoutMs ?? this.#options.timeoutMs ?? 30_000;
-    const end = Date.now() + budget + (r.waitMs ?? 0);
+    const end = now() + budget + (r.waitMs ?? 0);
     const safe = r.safe ?? false;
+    const json = r.json ?? (r.body === undefined ? undefined : jsonOf(r.body));
     let last: DdqError | undefined;
     for (let attempt = 0; ; attempt++) {
-      const left = end - Date.now();
+      const left = end - now();
       // The first attempts of a call that may be repeated leave time for others: a connection may be dead.
-      const failed = await this.#once<T>(r, safe ? Math.min((r.waitMs ?? 0) + Math.max(shortestAttemptMs, (budget * (attempt + 1)) / 6), left) : left);
+      const failed = await this.#once<T>(r, json, safe ? Math.min((r.waitMs ?? 0) + Math.max(Math.min(shortestAttemptMs, budget / 2), (budget * (attempt + 1)) / 6), left) : left);
       if (!(failed instanceof DdqError)) return failed.value;
       const unanswered = failed instanceof TimeoutError && !failed.status;
       // Why the call had to be repeated says more than that the time for it is over.
-      if (unanswered && last && Date.now() >= end) throw last;
+      if (unanswered && last && now() >= end) throw last;
       last = failed;
       if (r.once || (!repeatable(failed, safe) && !(unanswered && safe))) throw failed;
       const pause = pauseOf(failed, attempt);
-      if (Date.now() + pause >= end) throw failed;
+      if (now() + pause >= end) throw failed;
       await sleep(pause, r.signal);
     }
   }
 
   // The value of an answer, or what may be repeated. The caller's abort is thrown.
-  async #once<T>(r: Request, timeoutMs: number): Promise<{ value: T } | DdqError> {
+  async #once<T>(r: Request, json: string | undefined, timeoutMs: number): Promise<{ value: T } | DdqError> {
     const limit = bounded(r.signal, timeoutMs);
     try {
-      const answer = await this.#send(r, limit.signal);
+      const answer = await this.#send(r, json, limit.signal);
       const text = await answer.text();
-      return answer.ok ? { value: (text === "" ? {} : JSON.parse(text)) as T } : problemOf(answer, text);
+      if (!answer.ok) return problemOf(answer, text);
+      const value: unknown = text === "" ? {} : JSON.parse(text);
+      if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError("an answer that is none of ddq's");
+      return { value: value as T };
     } catch (cause) {
       if (r.signal?.aborted) throw r.signal.reason;
       if (limit.signal.aborted) return new TimeoutError({ code: "DEADLINE_EXCEEDED", detail: `no answer from ${this.#url} in ${timeoutMs} ms` }, { cause });
-      const below = (cause as { cause?: unknown }).cause;
+      const below = (cause as { cause?: unknown } | undefined)?.cause;
       return new UnavailableError({ code: "UNAVAILABLE", detail: `${this.#url}: ${below instanceof Error ? below.message : String(cause)}` }, { cause });
     } finally {
       limit.release();
     }
   }
 
-  async #send(r: Request, signal: AbortSignal): Promise<Response> {
+  async #send(r: Request, json: string | undefined, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { ...r.headers };
-    if (r.body !== undefined) headers["Content-Type"] ??= "application/json";
+    if (json !== undefined) headers["Content-Type"] ??= "application/json";
     const { token, namespace } = this.#options;
     if (namespace) headers["Ddq-Namespace"] = namespace;
     const secret = typeof token === "function" ? await token() : token;
@@ -102,7 +109,7 @@ export class Transport {
     return send(this.#url + r.path + queryOf(r.query), {
       method: r.method,
       headers,
-      body: r.body === undefined ? undefined : JSON.stringify(r.body),
+      body: json,
       signal,
       redirect: "manual",
     });
@@ -127,6 +134,11 @@ function problemOf(answer: Response, text: string): DdqError {
     }
   }
   return answerError(answer.status, text);
+}
+
+/** now is a time in ms that no setting of the clock changes. */
+export function now(): number {
+  return performance.now();
 }
 
 /** repeatable says whether a call that failed so may be repeated, as PROTOCOL.md has it. */

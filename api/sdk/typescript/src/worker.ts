@@ -1,11 +1,11 @@
 import type { Client } from "./client.js";
-import { type Duration, hexToBase64, refused, segment, textOf, toBase64, valueOf } from "./encode.js";
-import { DdqError, HoldLostError, NotFoundError } from "./errors.js";
+import { type Duration, errorText, hexToBase64, lineOf, refused, segment, textOf, toBase64, valueOf } from "./encode.js";
+import { DdqError } from "./errors.js";
 import { Journal } from "./journal.js";
-import { Settler } from "./settler.js";
+import { Settler, gone, passing as takenLater } from "./settler.js";
 import { type NewTask, type Task, bodyOf, taskOf } from "./task.js";
 import { type TraceContext, recorded, traceOf, traced } from "./trace.js";
-import { pauseOf, sleep } from "./transport.js";
+import { now, pauseOf, sleep } from "./transport.js";
 import type * as wire from "./types.gen.js";
 
 /** A task that this worker holds. */
@@ -91,6 +91,8 @@ export interface WorkerOptions {
   graceMs?: number;
   /** Told of what the worker cannot return to anybody: lost connections, lost holds, failed attempts. Defaults to nothing. */
   onError?: (error: unknown, task?: Task) => void;
+  /** Told of attempts that fail, and of a worker that gets no tasks, in a line each. Defaults to the console; null for none. */
+  logger?: { warn(line: string): void } | null;
 }
 
 const pollMs = 30_000;
@@ -98,8 +100,12 @@ const mostTasks = 1_000;
 const topicPauseMs = 2_000; // at most, between two looks for a topic that does not exist
 const windDownMs = 1_000; // for interrupted handlers to return
 const settleMs = 30_000; // an outcome is repeated so long after the hold may have ended
+const remindMs = 10_000; // how often a worker that gets no tasks says so again
+const mostResult = 256 << 10; // bytes
+const mostNext = 100; // tasks that an ack enqueues
+const mostNextBytes = 1 << 20; // of their payloads
 
-type Outcome = { ack: wire.Ack } | { nack: wire.Nack };
+type Outcome = { acks: wire.Ack } | { nacks: wire.Nack };
 
 interface Running {
   task: HeldTask;
@@ -130,7 +136,7 @@ export class Worker {
     this.#settler = new Settler(client, options.topic);
   }
 
-  /** run works until stop is called or the signal is aborted, and returns when all handlers have ended. It throws what no other attempt can mend, such as a token that is refused. It waits for a topic that does not exist. */
+  /** run works until stop is called or the signal is aborted, and returns when all handlers have ended. It throws what no other attempt can mend, such as a token that is refused from the start; one that is refused later is asked for again. It waits for a topic that does not exist. */
   async run(signal?: AbortSignal): Promise<void> {
     if (this.#started) throw new Error("a worker runs once");
     this.#started = true;
@@ -155,6 +161,8 @@ export class Worker {
 
   async #take(): Promise<void> {
     const stopping = this.#stopping.signal;
+    let heard = false;
+    let told = -Infinity; // when the log was
     for (let failures = 0; !stopping.aborted; ) {
       if (this.#running.size >= this.#concurrency) {
         await this.#room();
@@ -162,13 +170,21 @@ export class Worker {
       }
       try {
         const answer = await this.#poll();
-        const now = clockOf(answer);
-        for (const d of answer.deliveries ?? []) this.#start(d, now);
+        const clock = clockOf(answer);
+        for (const d of answer.deliveries ?? []) this.#start(d, clock);
+        if (failures > 0) this.#warn(`the worker of ${this.#options.topic} gets tasks again`);
         failures = 0;
+        heard = true;
+        told = -Infinity;
       } catch (e) {
         if (stopping.aborted) return;
-        const absent = e instanceof DdqError && e.reason === "NO_TOPIC"; // it may be made yet, or again
+        // A topic may be made yet, or again; who says which tokens are good may be away for a moment.
+        const absent = e instanceof DdqError && (e.reason === "NO_TOPIC" || (e.code === "UNAUTHENTICATED" && heard));
         if (!(e instanceof DdqError) || !(absent || passing(e))) throw e;
+        if (now() - told >= remindMs) {
+          told = now();
+          this.#warn(`the worker of ${this.#options.topic} gets no tasks: ${errorText(e)}`);
+        }
         this.#tell(e);
         const pause = pauseOf(e, failures++);
         await sleep(absent ? (topicPauseMs * (1 + Math.random())) / 2 : pause, stopping).catch(() => {});
@@ -193,7 +209,7 @@ export class Worker {
     return this.#client.call<wire.RetrieveResponse>({ method: "POST", path, body, timeoutMs: 10_000, waitMs: pollMs, signal: this.#stopping.signal });
   }
 
-  #start(d: wire.Delivery, now: () => number): void {
+  #start(d: wire.Delivery, clock: () => number): void {
     const controller = new AbortController();
     const next: NewTask[] = [];
     const read = taskOf(d.task ?? {});
@@ -206,7 +222,7 @@ export class Worker {
       traceNext: (context: TraceContext) => void Object.assign(task, { trace: traceOf(context) }),
       enqueue: (t: NewTask) => void next.push(traced(t, () => task.trace)),
       once: (name: string, f: () => unknown) => journal.once(name, f),
-      sleep: (name: string, ms: number) => sleepIn(journal, name, ms, now),
+      sleep: (name: string, ms: number) => sleepIn(journal, name, ms, clock),
     });
     const run: Running = { task, controller, next, holdEnds: 0, extendAt: 0, lost: false, settled: false };
     this.#held(run, Number(d.hold_ms ?? 0));
@@ -224,47 +240,48 @@ export class Worker {
     const timer = limit > 0 ? setTimeout(() => controller.abort(new Interrupted("timeout", `handler timed out after ${limit} ms`)), Math.min(limit, 0x7fffffff)) : undefined;
     let outcome: Outcome;
     try {
-      outcome = { ack: ackOf(run, await this.#options.handler(task)) };
+      outcome = { acks: ackOf(run, await this.#options.handler(task)) };
     } catch (e) {
-      outcome = { nack: nackOf(run, e) };
-      this.#tell(e, task);
+      outcome = { nacks: nackOf(run, e) };
+      if (outcome.nacks.release) this.#tell(e, task);
+      else this.#note("failed", e, task);
     } finally {
       clearTimeout(timer);
     }
     await this.#settle(run, outcome);
   }
 
-  // Tells the server, once, what became of an attempt. An ack that is refused fails the attempt: the task must not wait for the end of its hold.
+  // Tells the server, once, what became of an attempt. An outcome that is refused fails the attempt: the task must not wait for the end of its hold.
   async #settle(run: Running, outcome: Outcome): Promise<void> {
     if (run.settled) return;
     run.settled = true;
     if (run.lost) return;
     try {
       await this.#send(run, outcome).catch(async (e: unknown) => {
-        if (!("ack" in outcome) || gone(e) || (e instanceof DdqError && passing(e))) throw e;
-        this.#tell(e, run.task);
-        await this.#send(run, { nack: nackOf(run, e) });
+        if (e instanceof DdqError && (gone(e) || takenLater(e))) throw e;
+        this.#note("has an outcome that is refused", e, run.task);
+        await this.#send(run, { nacks: "acks" in outcome ? nackOf(run, e) : plainNackOf(outcome.nacks, e) });
       });
     } catch (e) {
-      this.#tell(e, run.task); // its hold runs out, if it has not
+      this.#note("was not settled", e, run.task); // its hold runs out, if it has not
     }
   }
 
   // Has the server remember what a name returned. It is said again for as long as the handler is not to stop.
   async #keep(run: Running, name: string, value: Uint8Array): Promise<void> {
-    await this.#settler.settle({ checkpoint: { ...idOf(run), name, value: toBase64(value) } }, () => Infinity, run.controller.signal);
+    const checkpoint = { ...idOf(run), name, value: toBase64(value) };
+    await this.#settler.settle({ checkpoints: checkpoint }, () => Infinity, () => run.holdEnds, run.controller.signal);
   }
 
   #send(run: Running, what: Outcome): Promise<wire.SettleResult> {
-    const began = Date.now();
-    return this.#settler.settle(what, () => Math.max(run.holdEnds, began) + settleMs, undefined, () => run.holdEnds);
+    const began = now();
+    return this.#settler.settle(what, () => Math.max(run.holdEnds, began) + settleMs, () => run.holdEnds);
   }
 
   // Extends the holds whose time has come, also where the server does not take the outcome yet.
   #beat(): void {
-    const now = Date.now();
     for (const run of this.#running.values()) {
-      if (run.lost || now < run.extendAt) continue;
+      if (run.lost || now() < run.extendAt) continue;
       run.extendAt = Infinity; // until the answer
       void this.#extend(run);
     }
@@ -274,21 +291,20 @@ export class Worker {
     const { task } = run;
     try {
       const extend: wire.Extend = { task_id: task.id, hold_token: task.holdToken, visibility_timeout_ms: String(this.#options.visibilityTimeoutMs ?? 0) };
-      const said = await this.#settler.settle({ extend }, () => run.holdEnds);
+      const said = await this.#settler.settle({ extends: extend }, () => run.holdEnds, () => run.holdEnds);
       this.#held(run, Number(said.hold_ms ?? 0));
       if (said.cancel_requested) this.#interrupt(run, new Interrupted("cancelled", "task cancelled"));
     } catch (e) {
       if (run.settled) return;
       run.lost = true;
       this.#interrupt(run, new Interrupted("hold lost", "hold lost"));
-      this.#tell(e, task);
+      this.#note("lost its hold", e, task);
     }
   }
 
   #held(run: Running, holdMs: number): void {
-    const now = Date.now();
-    run.holdEnds = now + holdMs;
-    run.extendAt = now + Math.min(holdMs / 3, this.#options.heartbeatMs ?? 5_000);
+    run.holdEnds = now() + holdMs;
+    run.extendAt = now() + Math.min(holdMs / 3, this.#options.heartbeatMs ?? 5_000);
   }
 
   #interrupt(run: Running, why: Interrupted): void {
@@ -302,23 +318,34 @@ export class Worker {
     for (const run of this.#running.values()) this.#interrupt(run, new Interrupted("stopped", "worker stopped"));
     if (await this.#idle(windDownMs)) return;
     const left = [...this.#running.values()].filter((run) => !run.settled);
-    await Promise.all(left.map((run) => this.#settle(run, { nack: { ...idOf(run), release: true } })));
+    await Promise.all(left.map((run) => this.#settle(run, { nacks: { ...idOf(run), release: true } })));
   }
 
   // Whether no handler runs within the time.
   async #idle(ms: number): Promise<boolean> {
-    const end = Date.now() + ms;
-    while (this.#running.size > 0 && Date.now() < end) await sleep(Math.min(20, end - Date.now()));
+    const end = now() + ms;
+    while (this.#running.size > 0 && now() < end) await sleep(Math.min(20, end - now()));
     return this.#running.size === 0;
   }
 
-  #tell(e: unknown, task?: Task): void {
-    try {
-      this.#options.onError?.(e, task);
-    } catch {
-      // who is told of errors must not end the worker by one
-    }
+  #note(what: string, e: unknown, task: HeldTask): void {
+    this.#warn(`attempt ${task.attempt} of task ${task.id} of ${task.topic} ${what}: ${errorText(e)}`);
+    this.#tell(e, task);
   }
+
+  #warn(line: string): void {
+    const { logger } = this.#options;
+    if (logger !== null) harmless(() => (logger ?? console).warn("ddq: " + lineOf(line)));
+  }
+
+  #tell(e: unknown, task?: Task): void {
+    harmless(() => this.#options.onError?.(e, task));
+  }
+}
+
+// Who is told of errors must not end the worker by one, also not later.
+function harmless(tell: () => unknown): void {
+  void (async () => tell())().catch(() => {});
 }
 
 // The clock of the server, where the answer tells it: the next attempt may be on another machine.
@@ -350,30 +377,46 @@ function ackOf(run: Running, result: unknown): wire.Ack {
   const ack: wire.Ack = endOf(run);
   // What begins by the end of a step is linked to it.
   if (ack.trace_id && run.task.step) ack.grow = { traceparent: run.task.trace.traceparent! };
-  if (result !== undefined && result !== null) ack.result = toBase64(valueOf(result));
-  if (run.next.length > 0) ack.enqueue = run.next.map((t) => ({ topic: t.topic, ...bodyOf(t) }));
+  if (result !== undefined && result !== null) {
+    const value = valueOf(result);
+    if (value.length > mostResult) throw refused("RESULT_TOO_LARGE", "result", `the result has ${value.length} bytes; at most ${mostResult} are allowed`);
+    ack.result = toBase64(value);
+  }
+  if (run.next.length > 0) {
+    ack.enqueue = run.next.map((t) => ({ topic: t.topic, ...bodyOf(t) }));
+    const size = ack.enqueue.reduce((sum, t) => sum + Math.floor(((t.payload?.length ?? 0) * 3) / 4), 0);
+    if (run.next.length > mostNext || size > mostNextBytes) {
+      throw refused("BATCH_SIZE", "enqueue", `${run.next.length} tasks of ${size} bytes are to be enqueued with the ack; at most ${mostNext} of ${mostNextBytes} bytes are allowed`);
+    }
+  }
   return ack;
 }
 
 function nackOf(run: Running, e: unknown): wire.Nack {
-  const why = run.controller.signal.reason as unknown;
-  const nack: wire.Nack = { ...endOf(run), error: e instanceof Error ? e.message || e.name : String(e) };
-  if (nack.trace_id && run.task.step) nack.traceparent = run.task.trace.traceparent!;
-  if (e instanceof Permanent) nack.permanent = true;
-  else if (e instanceof RetryAfter) nack.delay_ms = delayOf(e.delayMs);
-  else if (e instanceof Release) Object.assign(nack, { release: true, delay_ms: delayOf(e.delayMs) });
-  else if (why instanceof Interrupted && why.why === "stopped") nack.release = true;
-  else if (why instanceof Interrupted && why.why === "timeout" && e !== why) nack.error = `${why.message}: ${nack.error}`;
+  const nack: wire.Nack = { ...idOf(run), error: errorText(e) };
+  try {
+    const why = run.controller.signal.reason as unknown;
+    Object.assign(nack, endOf(run));
+    if (nack.trace_id && run.task.step) nack.traceparent = run.task.trace.traceparent!;
+    if (e instanceof Permanent) nack.permanent = true;
+    else if (e instanceof RetryAfter) nack.delay_ms = delayOf(e.delayMs);
+    else if (e instanceof Release) Object.assign(nack, { release: true, delay_ms: delayOf(e.delayMs) });
+    else if (why instanceof Interrupted && why.why === "stopped") nack.release = true;
+    else if (why instanceof Interrupted && why.why === "timeout" && e !== why) nack.error = `${why.message}: ${nack.error}`;
+  } catch {
+    // what was thrown does not say what it is
+  }
   return nack;
+}
+
+// Leaves out of a nack that was refused what may be wrong with it.
+function plainNackOf(nack: wire.Nack, refusal: unknown): wire.Nack {
+  const { task_id, hold_token, permanent, release, error } = nack;
+  return { task_id, hold_token, permanent, release, error: `${errorText(refusal)}, of the failure: ${JSON.stringify(error ?? "")}` };
 }
 
 function delayOf(ms: Duration): string {
   return String(Math.max(0, Math.ceil(Number(ms) || 0)));
-}
-
-// Whether the hold has ended, so that there is nothing left to settle.
-function gone(e: unknown): boolean {
-  return e instanceof HoldLostError || e instanceof NotFoundError;
 }
 
 // Whether it may be over after a while.
