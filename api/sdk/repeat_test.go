@@ -5,6 +5,7 @@ package sdk_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,21 +14,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
 
-// produces enqueues one task, with twelve seconds for all attempts.
+// produces enqueues one task, with five seconds for all attempts.
 var produces = map[string]string{
 	"python": `
 import sys, ddq
-with ddq.Client(sys.argv[1], timeout=12) as client:
+with ddq.Client(sys.argv[1], timeout=5) as client:
     print(client.enqueue("t", "x", id="a")["id"])
 `,
 	"typescript": `
 import { Client } from "@ddq-io/ddq";
-console.log((await new Client({ url: process.argv[2], timeoutMs: 12_000 }).enqueue({ topic: "t", payload: "x", id: "a" })).id);
+console.log((await new Client({ url: process.argv[2], timeoutMs: 5_000 }).enqueue({ topic: "t", payload: "x", id: "a" })).id);
 `,
 }
 
@@ -42,6 +45,26 @@ with ddq.Client(sys.argv[1]) as client:
 	"typescript": `
 import { Client, Worker } from "@ddq-io/ddq";
 const worker = new Worker(new Client({ url: process.argv[2] }), { topic: "t", concurrency: 1, handler: (task) => { console.log(task.id); worker.stop(); } });
+await worker.run();
+`,
+}
+
+// settles runs a worker until a task of the name "last" has ended.
+var settles = map[string]string{
+	"python": `
+import sys, ddq
+def handle(task):
+    print(task.id, flush=True)
+    if task.id == "last":
+        worker.stop()
+with ddq.Client(sys.argv[1]) as client:
+    worker = ddq.Worker(client, "t", handle, concurrency=8)
+    worker.run()
+`,
+	"typescript": `
+import { Client, Worker } from "@ddq-io/ddq";
+const handler = (task) => { console.log(task.id); if (task.id === "last") worker.stop(); };
+const worker = new Worker(new Client({ url: process.argv[2] }), { topic: "t", concurrency: 8, handler });
 await worker.run();
 `,
 }
@@ -186,6 +209,130 @@ func TestRepeats(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOneSlowSettlement: what is not answered is in nobody's way, not even of those that went with it.
+func TestOneSlowSettlement(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages(t) {
+		for _, together := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/together %v", l.name, together), func(t *testing.T) {
+				t.Parallel()
+				slow := make(chan struct{}, 64) // each a request that is not answered
+				quick := make(chan struct{})    // closed when the quick one is taken
+				var polls atomic.Int32
+				var once sync.Once
+				taken := func() bool {
+					select {
+					case <-quick:
+						return true
+					default:
+						return false
+					}
+				}
+				url := answering(t, func(w http.ResponseWriter, r *http.Request) {
+					if !strings.HasSuffix(r.URL.Path, ":retrieve") {
+						tasks := settlements(t, r)
+						if strings.Contains(tasks, "acks:slow") && !taken() {
+							slow <- struct{}{}
+							<-r.Context().Done()
+							if !together && !taken() {
+								t.Error("the quick one waited for the slow one")
+							}
+							return
+						}
+						if strings.Contains(tasks, "acks:quick") {
+							once.Do(func() { close(quick) })
+						}
+						fmt.Fprint(w, `{}`)
+						return
+					}
+					switch n := polls.Add(1); {
+					case n == 1 && together:
+						fmt.Fprintf(w, `{"deliveries":[%s,%s]}`, delivery("slow"), delivery("quick"))
+					case n == 1:
+						fmt.Fprintf(w, `{"deliveries":[%s]}`, delivery("slow"))
+					case n == 2 && together:
+						fmt.Fprint(w, `{}`)
+					case n == 2:
+						<-slow // it is sent
+						fmt.Fprintf(w, `{"deliveries":[%s]}`, delivery("quick"))
+					case n == 3:
+						<-quick
+						fmt.Fprintf(w, `{"deliveries":[%s]}`, delivery("last"))
+					default:
+						<-r.Context().Done()
+					}
+				})
+				l.prints(t, "slow\nquick\nlast", settles[l.name], url)
+			})
+		}
+	}
+}
+
+// TestAMomentWithoutAuthentication: a worker that was let in goes on, and what it has done is not done again.
+func TestAMomentWithoutAuthentication(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages(t) {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			var polls, calls atomic.Int32
+			var taken sync.Map
+			url := answering(t, func(w http.ResponseWriter, r *http.Request) {
+				poll, nth := strings.HasSuffix(r.URL.Path, ":retrieve"), int32(0)
+				if poll {
+					nth = polls.Add(1)
+				} else {
+					nth = calls.Add(1)
+				}
+				switch {
+				case poll && nth == 1:
+					fmt.Fprintf(w, `{"deliveries":[%s]}`, delivery("first"))
+				case poll && nth == 2, !poll && nth == 1:
+					w.Header().Set("Content-Type", "application/problem+json")
+					w.WriteHeader(http.StatusUnauthorized)
+					fmt.Fprint(w, `{"status":401,"code":"UNAUTHENTICATED","reason":"BAD_CREDENTIALS"}`)
+				case poll && nth == 3:
+					fmt.Fprintf(w, `{"deliveries":[%s]}`, delivery("last"))
+				case poll:
+					<-r.Context().Done()
+				default:
+					taken.Store(settlements(t, r), true)
+					fmt.Fprint(w, `{}`)
+				}
+			})
+			l.prints(t, "first\nlast", settles[l.name], url)
+			for _, want := range []string{"acks:first", "acks:last"} {
+				if _, ok := taken.Load(want); !ok {
+					t.Errorf("no %s", want)
+				}
+			}
+		})
+	}
+}
+
+// settlements are what a request has: the kind and the task of each.
+func settlements(t *testing.T, r *http.Request) string {
+	t.Helper()
+	var kinds map[string][]struct {
+		ID string `json:"task_id"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&kinds); err != nil {
+		t.Error(err)
+	}
+	var all []string
+	for kind, items := range kinds {
+		for _, item := range items {
+			all = append(all, kind+":"+item.ID)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// delivery is one of a task, with a hold of six seconds.
+func delivery(id string) string {
+	return fmt.Sprintf(`{"hold_token":%q,"hold_ms":"6000","task":{"id":%q,"topic":"t"}}`, base64.StdEncoding.EncodeToString([]byte(id)), id)
 }
 
 // testPutOff refuses an ack, as a full outbox does, until its hold was extended twice.

@@ -246,6 +246,11 @@ def handle(task):
     return None
 
 
+def told(error, task):
+    say({"event": "error", **failure(error)})
+    raise RuntimeError("by who is told of errors")
+
+
 class Driver:
     c = None
 
@@ -359,7 +364,7 @@ class Driver:
 
     def work(self, topic, name="", concurrency=10, **options):
         seconds = {option[: -len("_ms")]: value / 1000 for option, value in options.items()}
-        self.worker = ddq.Worker(self.c, topic, handle, name=name, concurrency=concurrency, on_error=lambda e, _: say({"event": "error", **failure(e)}), **seconds)
+        self.worker = ddq.Worker(self.c, topic, handle, name=name, concurrency=concurrency, on_error=told, **seconds)
         working.set()
 
     def stop(self, topic):

@@ -277,7 +277,10 @@ calls.work = ({ topic, concurrency, name, visibility_timeout_ms, handler_timeout
     topic, concurrency, name, handler: handle,
     visibilityTimeoutMs: visibility_timeout_ms, handlerTimeoutMs: handler_timeout_ms, heartbeatMs: heartbeat_ms, graceMs: grace_ms,
     logger: { warn: (line) => say({ event: "log", line }) },
-    onError: (e) => say({ event: "error", ...failure(e) }),
+    onError: async (e) => {
+      say({ event: "error", ...failure(e) });
+      throw new Error("by who is told of errors");
+    },
   });
   worker.run().then(() => say({ event: "stopped" }), (e) => say({ event: "failed", ...failure(e) }));
 };

@@ -316,7 +316,7 @@ class Worker:
             self._settle(run, kind, outcome)
         finally:
             with self._changed:
-                del self._running[run.task.hold_token]
+                self._running.pop(run.task.hold_token, None)
                 self._changed.notify_all()
 
     def _settle(self, run: _Running, kind: str, outcome: Dict[str, Any]) -> None:
