@@ -62,6 +62,7 @@ type play struct {
 	server *server
 	driver *driver
 	at     string
+	url    string // of what stands before the server; empty: nothing does
 }
 
 func (p *play) step(t *testing.T, s step) {

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import urlencode, urlsplit
 
 from ._encode import error_text, json_of
-from .errors import DdqError, TimeoutError, UnavailableError, answer_error, error_of
+from .errors import DdqError, NotFoundError, TimeoutError, UnavailableError, answer_error, error_of
 
 Query = Mapping[str, Union[None, str, int, bool, Sequence[str]]]
 
@@ -82,8 +82,10 @@ class Transport:
             connection.close()
 
     def call(self, method: str, path: str, *, query: Optional[Query] = None, body: Any = None, safe: bool = False, wait: float = 0,
-             timeout: Optional[float] = None, interrupt: Optional[Interrupt] = None, once: bool = False, data: Optional[bytes] = None) -> Any:
-        """Return the JSON of the answer, or raise a DdqError. data: the body as it is sent. once: it is not repeated here, as the caller does so and has to know it."""
+             timeout: Optional[float] = None, interrupt: Optional[Interrupt] = None, once: bool = False, data: Optional[bytes] = None, removes: bool = False) -> Any:
+        """Return the JSON of the answer, or raise a DdqError. data: the body as it is sent. once: it is not repeated here, as the caller does so and has to know it.
+
+        removes: what a repeat does not find may be gone by the try before."""
         budget = self.timeout if timeout is None else timeout
         end = time.monotonic() + budget + wait
         if body is not None:
@@ -91,6 +93,7 @@ class Transport:
         target = self._prefix + path + _query_of(query)
         attempt = 0
         last: Optional[DdqError] = None
+        doubt: Optional[DdqError] = None  # of a try that may have done it
         while True:
             try:
                 return self._once(method, target, data, max(_share(budget, wait, attempt, safe, end - time.monotonic()), 0.001), interrupt)
@@ -98,7 +101,10 @@ class Transport:
                 unanswered = isinstance(error, TimeoutError) and not error.status
                 if unanswered and last is not None and time.monotonic() >= end:
                     raise last  # why the call had to be repeated says more than that the time for it is over
+                if removes and doubt is not None and isinstance(error, NotFoundError):
+                    raise doubt  # nobody knows whether it was there before
                 last = error
+                doubt = error if error.code != "RESOURCE_EXHAUSTED" else doubt
                 pause = pause_of(error, attempt)
                 if once or not (repeatable(error, safe) or unanswered and safe) or time.monotonic() + pause >= end:
                     raise

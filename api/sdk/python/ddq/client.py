@@ -125,7 +125,7 @@ class Client:
     def cancel(self, topic: str, id: str, *, or_delete: bool = False, wait: float = 0) -> wire.CancelTaskResponse:
         """Tell the worker of a task that runs to stop; with or_delete, remove one that does not."""
         body = {"or_delete": or_delete, "wait_ms": str(millis_of("wait_ms", wait))}
-        return self.call("POST", f"{_task_path(topic, id)}:cancel", body=body, wait=wait, safe=True)
+        return self.call("POST", f"{_task_path(topic, id)}:cancel", body=body, wait=wait, safe=True, removes=or_delete)
 
     # Dead letters
 

@@ -157,7 +157,7 @@ export class Client {
   async cancel(topic: string, id: string, options: CallOptions & { orDelete?: boolean; waitMs?: number } = {}): Promise<wire.CancelTaskResponse> {
     const { orDelete, waitMs, ...rest } = options;
     const body = stripped({ or_delete: orDelete, wait_ms: waitMs?.toString() });
-    return this.call({ method: "POST", path: taskPath(topic, id) + ":cancel", body, waitMs, safe: true, ...rest });
+    return this.call({ method: "POST", path: taskPath(topic, id) + ":cancel", body, waitMs, safe: true, removes: orDelete, ...rest });
   }
 
   /** deadLetters goes through the dead letters of a topic. */

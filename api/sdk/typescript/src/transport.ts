@@ -1,5 +1,5 @@
 import { jsonOf } from "./encode.js";
-import { DdqError, TimeoutError, UnavailableError, answerError, errorOf } from "./errors.js";
+import { DdqError, NotFoundError, TimeoutError, UnavailableError, answerError, errorOf } from "./errors.js";
 import type { Problem } from "./types.gen.js";
 
 export interface TransportOptions {
@@ -35,6 +35,8 @@ export interface Request extends CallOptions {
   safe?: boolean;
   /** It is not repeated here, as the caller does so and has to know it. */
   once?: boolean;
+  /** What a repeat does not find may be gone by the try before. */
+  removes?: boolean;
   /** How much longer than others the call may take, because the server is to wait. */
   waitMs?: number;
 }
@@ -62,6 +64,7 @@ export class Transport {
     const safe = r.safe ?? false;
     const json = r.json ?? (r.body === undefined ? undefined : jsonOf(r.body));
     let last: DdqError | undefined;
+    let doubt: DdqError | undefined; // of a try that may have done it
     for (let attempt = 0; ; attempt++) {
       const left = end - now();
       // The first attempts of a call that may be repeated leave time for others: a connection may be dead.
@@ -70,7 +73,9 @@ export class Transport {
       const unanswered = failed instanceof TimeoutError && !failed.status;
       // Why the call had to be repeated says more than that the time for it is over.
       if (unanswered && last && now() >= end) throw last;
+      if (r.removes && doubt && failed instanceof NotFoundError) throw doubt; // nobody knows whether it was there before
       last = failed;
+      if (failed.code !== "RESOURCE_EXHAUSTED") doubt = failed;
       if (r.once || (!repeatable(failed, safe) && !(unanswered && safe))) throw failed;
       const pause = pauseOf(failed, attempt);
       if (now() + pause >= end) throw failed;
