@@ -106,7 +106,7 @@ var goValues = map[string]string{
 // goValueNames are the values that a place can have.
 func goValueNames(place string) (names []string) {
 	failure := place == "error" || place == "permanent"
-	text := strings.HasSuffix(place, "id") || strings.HasSuffix(place, "attribute") || place == "name"
+	text := strings.HasSuffix(place, "id") || strings.HasSuffix(place, "attribute") || strings.HasSuffix(place, "key") || place == "name"
 	for name := range goValues {
 		if name == "hostile" && !failure || name == "bytes" && (failure || text) {
 			continue
@@ -173,6 +173,9 @@ func (d *goDriver) handle(ctx context.Context, t worker.Task) error {
 		return t.Enqueue(next)
 	case "next attribute":
 		next.Attributes = map[string]string{"of": value}
+		return t.Enqueue(next)
+	case "next key":
+		next.FairnessKey = value
 		return t.Enqueue(next)
 	case "result":
 		return t.SetResult([]byte(value))

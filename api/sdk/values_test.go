@@ -33,12 +33,12 @@ type value struct {
 // places are where a value is handed in. What an ack enqueues is as what a client does, a part of a handler as its result, and a
 // failure for good as any other.
 type places struct {
-	Payload, Attribute, ID, Result, Error, Name became
+	Payload, Attribute, ID, Key, Result, Error, Name became
 }
 
 func (p *places) at(place string) became {
 	return map[string]became{
-		"payload": p.Payload, "attribute": p.Attribute, "id": p.ID, "result": p.Result, "error": p.Error, "name": p.Name,
+		"payload": p.Payload, "attribute": p.Attribute, "id": p.ID, "next key": p.Key, "result": p.Result, "error": p.Error, "name": p.Name,
 		"next": p.Payload, "next attribute": p.Attribute, "next id": p.ID, "once": p.Result, "permanent": p.Error,
 	}[place]
 }
@@ -68,6 +68,13 @@ func (v *value) at(place, language string) became {
 	if b := v.places.at(place); b.said() {
 		return b
 	}
+	if place == "next key" { // SDKs leave it to the server, which refuses all that comes with it
+		b := v.at("attribute", language)
+		if b.Refused != nil {
+			b.Refused = new(".")
+		}
+		return b
+	}
 	return v.became
 }
 
@@ -93,7 +100,7 @@ func (b *became) differs(got []byte, refusal string) string {
 // The places of a value: in what is enqueued, and in what a handler says.
 var (
 	placesOfTasks    = []string{"payload", "attribute", "id"}
-	placesOfOutcomes = []string{"result", "error", "permanent", "next", "next id", "next attribute", "once", "name"}
+	placesOfOutcomes = []string{"result", "error", "permanent", "next", "next id", "next attribute", "next key", "once", "name"}
 )
 
 func hostileValues(t *testing.T) []value {
@@ -252,6 +259,8 @@ func (v *values) settles(t *testing.T) {
 			got = v.task(t, "next-"+id).at("payload")
 		case v.place == "next attribute":
 			got = v.task(t, "next-"+id).at("attribute")
+		case v.place == "next key":
+			got = []byte(v.task(t, "next-"+id).Fairness)
 		case v.place == "result" || v.place == "once" || v.place == "name":
 			got = task.Result
 		}
@@ -272,6 +281,7 @@ type stored struct {
 	Payload    []byte
 	Result     []byte
 	LastError  string `json:"last_error"`
+	Fairness   string `json:"fairness_key"`
 	Attributes []struct{ Key, Value string }
 	Attempts   []struct{ Outcome string }
 }

@@ -121,6 +121,8 @@ def outcome(task):
         task.enqueue(task.topic, "from " + task.id, id=value, delay=3600)
     if place == "next attribute":
         task.enqueue(task.topic, "", id="next-" + task.id, delay=3600, attributes={"of": value})
+    if place == "next key":
+        task.enqueue(task.topic, "", id="next-" + task.id, delay=3600, fairness_key=value)
     if place == "once":
         return task.once("part", lambda: value)
     if place == "name":

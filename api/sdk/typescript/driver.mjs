@@ -168,6 +168,8 @@ async function outcome(task) {
       return void task.enqueue({ ...next, id: value, payload: "from " + task.id });
     case "next attribute":
       return void task.enqueue({ ...next, attributes: { of: value } });
+    case "next key":
+      return void task.enqueue({ ...next, fairness_key: value });
     case "once":
       return task.once("part", () => value);
     case "name":

@@ -118,7 +118,12 @@ class Transport:
         try:
             if interrupt is not None:
                 interrupt.watch(connection)
-            connection.request(method, target, data, headers)
+            try:
+                connection.request(method, target, data, headers)
+            except (BrokenPipeError, ConnectionResetError):
+                if connection.sock is None:
+                    raise
+                # What is too large is refused before all of it is read: there may be an answer.
             if interrupt is not None and interrupt.is_set():
                 raise Interrupted()  # it was set before there was a socket to shut
             answer = connection.getresponse()

@@ -68,10 +68,16 @@ function kept(_: string, value: unknown): unknown {
   return value;
 }
 
+// What JSON would leave out of a request, too.
+function sent(name: string, value: unknown): unknown {
+  if (typeof value === "function" || typeof value === "symbol") throw new TypeError(`${name} is a ${typeof value}`);
+  return kept(name, value);
+}
+
 /** jsonOf writes a request, or a part of one. */
 export function jsonOf(body: unknown): string {
   try {
-    return JSON.stringify(body);
+    return JSON.stringify(body, sent);
   } catch (cause) {
     throw refused("MALFORMED", "", `the request cannot be written as JSON: ${errorText(cause)}`);
   }
