@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -19,20 +20,31 @@ type language struct {
 	speaksGRPC bool
 }
 
+var install struct {
+	once      sync.Once
+	languages []language
+}
+
 // languages builds the packages and installs them, as users would, into empty directories
-// without a network.
+// without a network: once, for all tests.
 func languages(t *testing.T) []language {
 	t.Helper()
-	packages := t.TempDir()
-	run(t, "", "../../tools/sdks.sh", packages)
-	return []language{installedTypeScript(t, packages), installedPython(t, packages)}
+	install.once.Do(func() {
+		packages := shared(t)
+		run(t, "", "../../tools/sdks.sh", packages)
+		install.languages = []language{installedTypeScript(t, packages), installedPython(t, packages)}
+	})
+	if install.languages == nil {
+		t.Fatal("the packages are not installed; the test that tried says why")
+	}
+	return install.languages
 }
 
 // installedTypeScript unpacks the tarball where Node looks for it, which is all that npm does
 // for a package without dependencies.
 func installedTypeScript(t *testing.T, packages string) language {
 	t.Helper()
-	dir := t.TempDir()
+	dir := shared(t)
 	module := filepath.Join(dir, "node_modules", "@ddq-io", "ddq")
 	if err := os.MkdirAll(module, 0o700); err != nil {
 		t.Fatal(err)
@@ -46,7 +58,7 @@ func installedTypeScript(t *testing.T, packages string) language {
 // installedPython makes an empty venv, and has pip install the wheel, and build the sdist.
 func installedPython(t *testing.T, packages string) language {
 	t.Helper()
-	dir := t.TempDir()
+	dir := shared(t)
 	run(t, "", "python3", "-m", "venv", dir)
 	python := filepath.Join(dir, "bin", "python")
 	pip := []string{"-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check"}

