@@ -3,7 +3,6 @@ package client
 import (
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 
@@ -63,23 +62,20 @@ type Task struct {
 	// The lowest does not starve, see Policy.PriorityAgeing.
 	Priority int
 
-	// FairnessKey, such as a tenant's name: tasks of one priority take turns, each key
-	// with FairnessWeight of them (1 to 1,000, the latest task of a key says what
-	// counts; 0 means 1). UTF-8 of at most 128 bytes.
+	// FairnessKey, such as a tenant's name: tasks of one priority take turns, each key with FairnessWeight
+	// of them (1 to 1,000, the latest task of a key says what counts; 0 means 1). UTF-8 of at most 128 bytes.
 	FairnessKey    string
 	FairnessWeight int
 
-	// RateKey and ConcurrencyKey name whose rate and cap the task counts for, where its
-	// topic has limits for keys: Policy.KeyRate and KeyConcurrency. UTF-8 of at most 128
-	// bytes.
+	// RateKey and ConcurrencyKey name whose rate and cap the task counts for, where its topic has limits
+	// for keys: Policy.KeyRate and KeyConcurrency. UTF-8 of at most 128 bytes.
 	RateKey        string
 	ConcurrencyKey string
 
-	// OrderingKey, such as an account's number: tasks of one key are held one at a time,
-	// in order of their due times; of those due at the same time, the one that was made
-	// first goes first. One that is to be tried again keeps the others back. UTF-8 of at
-	// most 128 bytes. The ID has to be empty: it is made for the key. An idempotency key
-	// is one of the tasks with the same ordering key only.
+	// OrderingKey, such as an account's number: tasks of one key are held one at a time, in order of their
+	// due times; of those due at the same time, the one that was made first goes first. One that is to be
+	// tried again keeps the others back. UTF-8 of at most 128 bytes. The ID has to be empty: it is made for
+	// the key. An idempotency key is one of the tasks with the same ordering key only.
 	OrderingKey string
 
 	// Expires, or ExpireAfter measured from the due time: a task that was not
@@ -202,6 +198,9 @@ func fill(r *sender.Request, t *Task) *Error {
 	w.RateKey, w.ConcurrencyKey, w.OrderingKey = t.RateKey, t.ConcurrencyKey, t.OrderingKey
 	r.SetSpread(t.Latest, t.Slack)
 	r.SetExpiry(t.Expires, t.ExpireAfter)
+	if reason, field, value := wire.NotUTF8(w); field != "" {
+		return &Error{Code: codes.InvalidArgument, Reason: reason, Field: field, Message: fmt.Sprintf("%s: %.100q is not UTF-8", field, value)}
+	}
 	return nil
 }
 
@@ -224,22 +223,5 @@ func (t *Task) check() *Error {
 	case t.ExpireAfter != 0 && !t.Expires.IsZero():
 		return invalid("expire_after", "a task has an expiry or a time to expire after, not both")
 	}
-	for _, text := range [...]struct{ reason, field, value string }{
-		{"BAD_NAME", "topic", t.Topic}, {"BAD_ID", "id", t.ID}, {"BAD_KEY", "fairness_key", t.FairnessKey}, {"BAD_KEY", "rate_key", t.RateKey},
-		{"BAD_KEY", "concurrency_key", t.ConcurrencyKey}, {"BAD_KEY", "ordering_key", t.OrderingKey},
-	} {
-		if !utf8.ValidString(text.value) {
-			return notUTF8(text.reason, text.field, text.value)
-		}
-	}
-	for key, value := range t.Attributes {
-		if !utf8.ValidString(key) || !utf8.ValidString(value) {
-			return notUTF8("BAD_ATTRIBUTES", "attributes", key+": "+value)
-		}
-	}
 	return nil
-}
-
-func notUTF8(reason, field, value string) *Error {
-	return &Error{Code: codes.InvalidArgument, Reason: reason, Field: field, Message: fmt.Sprintf("%s: %.100q is not UTF-8", field, value)}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -140,4 +141,24 @@ func AttributesFrom(list []*ddqv1.Attribute) map[string]string {
 		m[a.GetKey()] = a.GetValue()
 	}
 	return m
+}
+
+// NotUTF8 returns a field of text that is not UTF-8, which no message can have, with the
+// reason that the server has for it; field is empty when there is none.
+func NotUTF8(r *ddqv1.EnqueueRequest) (reason, field, value string) {
+	for _, text := range [...]struct{ reason, field, value string }{
+		{"BAD_NAME", "topic", r.Topic}, {"BAD_ID", "id", r.Id}, {"BAD_KEY", "idempotency.key", r.GetIdempotency().GetKey()},
+		{"BAD_KEY", "fairness_key", r.FairnessKey}, {"BAD_KEY", "rate_key", r.RateKey},
+		{"BAD_KEY", "concurrency_key", r.ConcurrencyKey}, {"BAD_KEY", "ordering_key", r.OrderingKey},
+	} {
+		if !utf8.ValidString(text.value) {
+			return text.reason, text.field, text.value
+		}
+	}
+	for _, a := range r.Attributes {
+		if !utf8.ValidString(a.Key) || !utf8.ValidString(a.Value) {
+			return "BAD_ATTRIBUTES", "attributes", a.Key + ": " + a.Value
+		}
+	}
+	return "", "", ""
 }
