@@ -381,8 +381,12 @@ class Worker:
             run.task._interrupt(STOPPED)
         if self._idle(_WIND_DOWN):
             return
-        for run in self._left():
-            self._settle(run, "nacks", {**_id_of(run.task), "release": True})
+        givers = [threading.Thread(target=self._settle, args=(run, "nacks", {**_id_of(run.task), "release": True}), name="ddq release", daemon=True)
+                  for run in self._left()]
+        for giver in givers:
+            giver.start()
+        for giver in givers:
+            giver.join()
 
     def _left(self) -> List[_Running]:
         with self._changed:
