@@ -63,6 +63,8 @@ func driveGo() {
 			answer = goValueNames(a.Place)
 		case "put":
 			answer, err = d.put(a.Topic, a.ID, a.Place, a.Value)
+		case "go": // in place of a handler that others wait for
+			d.begins()
 		case "work":
 			go d.work(a.Topic, a.Concurrency)
 		default:
@@ -139,6 +141,13 @@ func (d *goDriver) work(topic string, concurrency int) {
 	d.say(map[string]any{"event": "failed", "text": fmt.Sprint(err)})
 }
 
+func (d *goDriver) begins() {
+	d.all.L.Lock()
+	defer d.all.L.Unlock()
+	d.begun++
+	d.all.Broadcast()
+}
+
 // handle has a value at a place of the outcome of a task, as all others do at the same moment.
 func (d *goDriver) handle(ctx context.Context, t worker.Task) error {
 	place, name := t.Attributes["place"], t.Attributes["value"]
@@ -147,9 +156,9 @@ func (d *goDriver) handle(ctx context.Context, t worker.Task) error {
 	if err != nil {
 		return err
 	}
+	d.say(map[string]any{"event": "begin", "id": t.ID, "attempt": t.Attempt})
+	d.begins()
 	d.all.L.Lock()
-	d.begun++
-	d.all.Broadcast()
 	for d.begun < of {
 		d.all.Wait()
 	}

@@ -271,3 +271,155 @@ func (p *play) losesOfWorker(t *testing.T, between *losing) {
 	p.driver.never(t, map[string]any{"event": "interrupted"})
 	p.driver.never(t, map[string]any{"event": "refused"})
 }
+
+// cutter stands before a port, and cuts connections through which something is lost.
+type cutter struct {
+	listener net.Listener
+	to       string
+
+	mu      sync.Mutex
+	loses   string            // "requests" or "answers"; empty: nothing is lost; guarded by mu
+	was     chan struct{}     // closed when something was lost; guarded by mu
+	parties map[net.Conn]bool // guarded by mu
+	relays  sync.WaitGroup
+}
+
+func newCutter(t *testing.T, to string) *cutter {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{listener: l, to: to, parties: map[net.Conn]bool{}}
+	c.relays.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			c.relays.Go(func() { c.relay(far, near, "requests") })
+			c.relays.Go(func() { c.relay(near, far, "answers") })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		c.cut()
+		c.relays.Wait()
+	})
+	return c
+}
+
+// relay copies until an end is closed, but for what is lost.
+func (c *cutter) relay(to, from net.Conn, what string) {
+	c.mu.Lock()
+	c.parties[from] = true
+	c.mu.Unlock()
+	defer to.Close()
+	defer from.Close()
+	for buf := make([]byte, 32<<10); ; {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if c.swallows(what) {
+			continue
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (c *cutter) swallows(what string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loses != what {
+		return false
+	}
+	select {
+	case <-c.was:
+	default:
+		close(c.was)
+	}
+	return true
+}
+
+// lose has requests or answers lost until cut. What it returns is closed when something was.
+func (c *cutter) lose(what string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loses, c.was = what, make(chan struct{})
+	return c.was
+}
+
+// cut resets all connections. Nothing is lost in those that come after.
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.parties {
+		_ = conn.(*net.TCPConn).SetLinger(0) // else it is closed in order
+		conn.Close()
+		delete(c.parties, conn)
+	}
+	c.loses = ""
+}
+
+// TestLostAnswersOfGo: an enqueue and an ack whose connection is reset before or after the server has done them are done once.
+func TestLostAnswersOfGo(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, built(t))
+	for _, what := range []string{"requests", "answers"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCutter(t, s.grpc)
+			v := &values{language: "go", topic: "go-" + what, server: s, driver: startDriver(t, goItself(), goItself().env...)}
+			v.rest(t, http.MethodPost, "/v1/topics", map[string]any{"name": v.topic, "policy": map[string]any{"done_retention_ms": "3600000"}}, http.StatusOK, http.StatusCreated)
+			v.ok(t, "client", map[string]any{"url": c.listener.Addr().String()})
+			put := func(id string) map[string]any {
+				return map[string]any{"topic": v.topic, "id": id, "place": "payload", "value": "text"}
+			}
+			v.ok(t, "put", put("before"))
+
+			lost := c.lose(what)
+			v.driver.send(t, "put", put("lost"))
+			<-lost
+			if what == "answers" {
+				v.task(t, "lost")
+			}
+			c.cut()
+			if answer := v.driver.answer(t); differs("", answer, any(map[string]any{"ok": map[string]any{"id": "lost"}})) != "" {
+				t.Errorf("the enqueue: %s", shown(answer))
+			}
+			var count struct{ Scheduled string }
+			read(t, v.rest(t, http.MethodGet, "/v1/topics/"+v.topic+":count", nil, http.StatusOK), &count)
+			if count.Scheduled != "2" {
+				t.Errorf("%s tasks, want 2", count.Scheduled)
+			}
+
+			v.ok(t, "work", map[string]any{"topic": v.topic, "concurrency": 2})
+			for i, id := range []string{"first", "second"} {
+				attributes := []any{}
+				for key, value := range map[string]string{"place": "result", "value": "text", "of": fmt.Sprint(2*i + 2)} {
+					attributes = append(attributes, map[string]any{"key": key, "value": value})
+				}
+				v.rest(t, http.MethodPost, "/v1/topics/"+v.topic+"/tasks", map[string]any{"id": id, "attributes": attributes}, http.StatusAccepted, http.StatusOK, http.StatusCreated)
+				v.driver.event(t, map[string]any{"event": "begin", "id": id})
+				lost := c.lose(what)
+				v.ok(t, "go", map[string]any{})
+				<-lost
+				if what == "answers" {
+					v.settled(t, id)
+				}
+				c.cut()
+				if task := v.settled(t, id); task.State != "TASK_STATE_DONE" || len(task.Attempts) != 1 {
+					t.Errorf("%s is %s after %d attempts", id, task.State, len(task.Attempts))
+				}
+			}
+		})
+	}
+}
