@@ -22,6 +22,7 @@ var simExcuses = []string{
 	"the rate of a key has no token",
 	"a task that is gone when it is to be held took a token",
 	"a task that was to become a dead letter for its rate waits for the watchdog", // its hold is in no wheel
+	"a run of before a reshard was asked to end by a step that was made anew",     // it is asked first: its shard is another one
 }
 
 // excused says that a run needed an excuse.

@@ -478,7 +478,7 @@ func (s *sim) audit() {
 			}
 			for i := range tasks {
 				t := &tasks[i]
-				s.leavesDead(t)
+				s.leavesDead(sh, t)
 				if s.twin != nil && t.State == store.StateDead {
 					s.twin.dead[t.ID] = true
 				}

@@ -47,8 +47,17 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 			l.Metrics.Corrupt.Inc()
 			l.Log.Error("the cell of a schedule cannot be read", "topic", l.ID.Topic, "shard", l.ID.N, "cell", look.Cell.ID.Key(), "err", err)
 		}
-		if err := access.Discard(ctx, l.Tasks, l.Topic, k.Discard); err != nil {
-			return nil, nil, nil, err
+		missing, failed := access.Discard(ctx, l.Tasks, l.Topic, k.Discard)
+		if failed == nil && len(missing) > 0 {
+			look.Requeued, failed = l.findLive(ctx, missing)
+		}
+		if failed != nil {
+			return nil, nil, nil, failed
+		}
+		if len(look.Requeued) > 0 {
+			if k, err = schedule.Keep(look, env); err != nil {
+				return nil, nil, nil, err // it was readable a moment ago
+			}
 		}
 		if len(k.Commit.Puts) == 0 {
 			l.noteGone(&look.Cell)
@@ -89,6 +98,20 @@ func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, e
 		l.Log.Warn("ends of runs were not told", "topic", l.ID.Topic, "shard", l.ID.N, "count", len(lost))
 	}
 	return lost, nil
+}
+
+// findLive returns the tasks that are pending or held.
+func (l *look) findLive(ctx context.Context, ids []string) (live []string, err error) {
+	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
+	if err == nil {
+		err = l.findElsewhere(ctx, found)
+	}
+	for i := range found {
+		if found[i].State.Live() {
+			live = append(live, ids[i])
+		}
+	}
+	return live, err
 }
 
 // findElsewhere looks for tasks that are not here in the other shards of the topic: in one of before a

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -474,6 +475,36 @@ func TestRunsWithSlackAreSpread(t *testing.T) {
 		}
 		if len(slots) < 50 || most.Sub(first) < 50*time.Second {
 			t.Errorf("60 runs in %d halves of seconds, over %v", len(slots), most.Sub(first))
+		}
+	})
+}
+
+// TestARunThatIsRequeuedBeforeItIsDiscardedStaysKnown: another one has taken its place, so its dead letter is deleted, and
+// somebody is faster.
+func TestARunThatIsRequeuedBeforeItIsDiscardedStaysKnown(t *testing.T) {
+	inBubble(t, func(r *lookRig) {
+		r.putWith("s", func(spec *schedule.Spec) { spec.Overlap, spec.History = schedule.CancelOther, 0 })
+		time.Sleep(time.Minute)
+		run := runs(r.look())[0]
+		token := store.NewToken()
+		_, held, err := r.db.Hold(r.Context(), r.ID, r.fence, []store.Hold{{ID: run, Token: token, Visibility: time.Hour}})
+		if err != nil || held[0].Status != store.OK {
+			r.Fatalf("hold: %v, %v", held, err)
+		}
+		time.Sleep(time.Minute)
+		r.look()
+		_, nacked, err := r.db.Nack(r.Context(), r.ID, []store.Nack{{ID: run, Token: token}})
+		if err != nil || nacked[0].Status != store.OK {
+			r.Fatalf("nack: %v, %v", nacked, err)
+		}
+		_, requeued, err := r.db.Requeue(r.Context(), r.ID, []string{run})
+		if err != nil || requeued[0].Status != store.OK {
+			r.Fatalf("requeue: %v, %v", requeued, err)
+		}
+		r.look()
+		s := r.schedule("s")
+		if !slices.ContainsFunc(s.Open, func(o schedule.Run) bool { return s.ID(o.Occurrence) == run }) {
+			r.Errorf("of %+v none is the run that is pending again", s.Open)
 		}
 	})
 }

@@ -20,6 +20,10 @@ type Look struct {
 	// looked at.
 	Lost []Ended
 
+	// Of the dead letters that the step was to discard, those that somebody has requeued: they are not there any
+	// more. What tells of that may come later.
+	Requeued []string
+
 	// What is told to it and is on its way from shards of before a reshard.
 	UnderWay []store.Parcel
 
@@ -50,6 +54,7 @@ func Keep(l Look, env Env) (Kept, error) {
 	}
 	env.Refused = env.Refused || l.Topic.MaxPayload > 0 && len(s.Template.Task.Payload) > l.Topic.MaxPayload
 	env.Excluded = env.Known.Excluded(s, env.Table.Zone())
+	env.Requeued = l.Requeued
 	s, out := StepAll(s, l.events(s), env)
 	for i := range l.Parcels {
 		s.Taken = max(s.Taken, l.Parcels[i].Number)

@@ -112,7 +112,7 @@ func (p *step) ended(e Ended) {
 	past := Past{Occurrence: r.Occurrence, Due: r.Due, Flow: r.Flow, Outcome: e.Outcome, Started: e.Started, Ended: e.At}
 	p.remember(past)
 	switch {
-	case e.Outcome == Removed && e.Dead && r.Replaced:
+	case e.Outcome == Removed && e.Dead && r.Replaced && !slices.Contains(p.Requeued, e.ID):
 		p.out.Discard = append(p.out.Discard, e.ID)
 	case e.Outcome == Failed, e.Outcome == Removed && (e.Dead || r.Flow):
 		p.s.mourn(past)

@@ -34,7 +34,8 @@ func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id strin
 }
 
 func (s scheduleTasks) Discard(ctx context.Context, topic *store.Topic, ids []string) *problem.Error {
-	return problem.FromStore(access.Discard(ctx, s.tasks.store, topic, ids))
+	_, err := access.Discard(ctx, s.tasks.store, topic, ids)
+	return problem.FromStore(err)
 }
 
 func (s scheduleTasks) Outbox(ctx context.Context, topic *store.Topic) *problem.Error {
