@@ -48,11 +48,15 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 			l.Log.Error("the cell of a schedule cannot be read", "topic", l.ID.Topic, "shard", l.ID.N, "cell", look.Cell.ID.Key(), "err", err)
 		}
 		missing, failed := access.Discard(ctx, l.Tasks, l.Topic, k.Discard)
-		if failed == nil && len(missing) > 0 {
-			look.Requeued, failed = l.findLive(ctx, missing)
-		}
 		if failed != nil {
 			return nil, nil, nil, failed
+		}
+		if len(missing) > 0 {
+			there, err := l.find(ctx, missing)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			look.Requeued = schedule.StillLive(there)
 		}
 		if len(look.Requeued) > 0 {
 			if k, err = schedule.Keep(look, env); err != nil {
@@ -85,10 +89,7 @@ func commitSize(c *store.Commit) int {
 // findEnded looks at the tasks of runs that have been open for long. That some have ended,
 // and that was not told, is repaired.
 func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, error) {
-	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
-	if err == nil {
-		err = l.findElsewhere(ctx, found)
-	}
+	found, err := l.find(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -100,23 +101,13 @@ func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, e
 	return lost, nil
 }
 
-// findLive returns the tasks that are pending or held.
-func (l *look) findLive(ctx context.Context, ids []string) (live []string, err error) {
-	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
-	if err == nil {
-		err = l.findElsewhere(ctx, found)
-	}
-	for i := range found {
-		if found[i].State.Live() {
-			live = append(live, ids[i])
-		}
-	}
-	return live, err
-}
-
-// findElsewhere looks for tasks that are not here in the other shards of the topic: in one of before a
+// find looks up tasks of runs, and those that are not here in the other shards of the topic: in one of before a
 // reshard they may have begun, and to one of behind it a dead letter moves when it is requeued.
-func (l *look) findElsewhere(ctx context.Context, found []store.Snapshot) error {
+func (l *look) find(ctx context.Context, ids []string) ([]store.Snapshot, error) {
+	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
+	if err != nil {
+		return nil, err
+	}
 	for i := range found {
 		for _, s := range place.Candidates(l.Topic, found[i].ID) {
 			if s == l.ID || found[i].State != store.StateUnknown {
@@ -124,12 +115,12 @@ func (l *look) findElsewhere(ctx context.Context, found []store.Snapshot) error 
 			}
 			_, there, err := l.Tasks.Get(ctx, s, []string{found[i].ID})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			found[i] = there[0]
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // noteGone records that a cell is gone: what was told to it is dropped.
