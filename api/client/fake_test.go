@@ -181,6 +181,7 @@ func startServer(t testing.TB, f *fakeServer, cfg Config) (*Client, *grpc.Server
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Tasks.calls.Poison = true
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)

@@ -42,7 +42,12 @@ type Sender interface {
 
 // Pool keeps calls for reuse. It belongs to one Client: what it keeps has
 // channels, which must not cross from one synctest bubble to another.
-type Pool struct{ pool sync.Pool }
+type Pool struct {
+	// Poison overwrites what is put back, so that a test sees who still reads it.
+	Poison bool
+
+	pool sync.Pool
+}
 
 // Get returns a call without tasks.
 func (p *Pool) Get(tasks int) *Call {
@@ -64,6 +69,9 @@ func (p *Pool) Put(k *Call) {
 		return
 	}
 	for _, r := range k.requests {
+		if p.Poison {
+			r.poison()
+		}
 		r.shrink()
 	}
 	clear(k.Answers)

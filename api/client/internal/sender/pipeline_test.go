@@ -135,6 +135,54 @@ func TestErrorsHaveAStatus(t *testing.T) {
 	})
 }
 
+// A request is its frame's until Send has returned: the reader may hear the answer, or that the
+// stream broke, while the frame waits for the window or is marshaled.
+func TestNobodyIsAnsweredWhileTheirFrameIsBeingSent(t *testing.T) {
+	for name, heard := range map[string]func(s *fakeStream, r *ddqv1.EnqueueStreamRequest){
+		"the stream broke": func(s *fakeStream, _ *ddqv1.EnqueueStreamRequest) { s.end(errors.New("reset")) },
+		"the answer":       func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) { s.replies <- stored(r) },
+		"both": func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) {
+			s.replies <- stored(r)
+			synctest.Wait()
+			s.end(errors.New("reset"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := &fakeQueue{}
+				sent := ""
+				q.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) {
+					heard(s, r)
+					synctest.Wait() // whoever was answered is done with the request
+					sent = r.GetTasks()[0].GetTopic() + " " + string(r.GetTasks()[0].GetPayload())
+				}
+				p, pool := start(t, q), Pool{Poison: true}
+				k := pool.Get(1)
+				r := k.Next()
+				r.Reset([]byte("payload"))
+				r.Wire.Topic = "mail"
+				r.Measure()
+				p.Send(t.Context(), k)
+				answered := k.Answers[0]
+				pool.Put(k)
+				if sent != "mail payload" {
+					t.Errorf("the frame carries %q", sent)
+				}
+				if wants := name == "the stream broke"; (answered.Err != nil) != wants {
+					t.Errorf("answered %v", answered)
+				}
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.stream.mu.Lock()
+				defer p.stream.mu.Unlock()
+				if len(p.stream.flying) > 0 {
+					t.Errorf("%d frames in flight", len(p.stream.flying))
+				}
+			})
+		})
+	}
+}
+
 // send sends one task over p, and waits a second at most.
 func send(t *testing.T, p *Pipeline, id string) Answer {
 	k := new(Pool).Get(1)

@@ -76,3 +76,15 @@ func (r *Request) shrink() {
 		r.payload = nil
 	}
 }
+
+// Poisoned is the topic of a request that is back in its pool, under Pool.Poison.
+const Poisoned = "poisoned"
+
+// poison overwrites what a frame would read.
+func (r *Request) poison() {
+	for i := range r.payload[:cap(r.payload)] {
+		r.payload[:cap(r.payload)][i] = 0xdb
+	}
+	r.Wire.Reset()
+	r.Wire.Topic = Poisoned
+}

@@ -37,8 +37,10 @@ type stream struct {
 	done   chan struct{} // the reader is gone
 
 	mu       sync.Mutex
-	sequence uint64           // of the last frame; guarded by mu
-	flying   map[uint64]frame // unanswered, by sequence; guarded by mu
+	sequence uint64                       // of the last frame; guarded by mu
+	flying   map[uint64]frame             // unanswered, by sequence; guarded by mu
+	sending  uint64                       // the frame in Send, which still reads its requests; 0: none; guarded by mu
+	early    *ddqv1.EnqueueStreamResponse // the answer to sending; guarded by mu
 	last     time.Time        // when the last frame left; guarded by mu
 	err      error            // why the stream broke; guarded by mu
 	poor     bool             // its server could not do what was asked; guarded by mu
@@ -83,8 +85,10 @@ func (s *stream) reserve() bool {
 // unreserve gives back room that was not used.
 func (s *stream) unreserve() { <-s.room }
 
-// send sends a frame, for which there is room. If the stream breaks,
-// its tasks fail.
+// send sends a frame, for which there is room. If the stream breaks, its tasks fail.
+//
+// Send reads the requests of the frame, and whoever is answered may fill them anew. So
+// nobody is answered before Send has returned, whatever the reader hears meanwhile.
 func (s *stream) send(f *frameMaker) {
 	flying := frame{f.parts, len(f.request.Tasks), time.Now()}
 	s.mu.Lock()
@@ -93,6 +97,7 @@ func (s *stream) send(f *frameMaker) {
 		s.sequence++
 		f.request.Sequence = s.sequence
 		s.flying[s.sequence] = flying
+		s.sending = s.sequence
 		s.last = flying.sent
 	}
 	s.mu.Unlock()
@@ -101,7 +106,26 @@ func (s *stream) send(f *frameMaker) {
 		return
 	}
 	if s.rpc.Send(&f.request) != nil {
-		s.cancel() // the reader learns why and fails the frame
+		s.cancel() // the reader learns why
+	}
+	s.sent(flying)
+}
+
+// sent says that Send has returned, and catches up on what the reader heard of its frame.
+func (s *stream) sent(f frame) {
+	s.mu.Lock()
+	sequence, reply, err := s.sending, s.early, s.err
+	s.sending, s.early = 0, nil
+	lost := err != nil && reply == nil
+	if lost {
+		delete(s.flying, sequence)
+	}
+	s.mu.Unlock()
+	if reply != nil {
+		s.answered(reply)
+	}
+	if lost {
+		f.fail(err)
 	}
 }
 
@@ -115,13 +139,18 @@ func (s *stream) read() {
 			s.fail(ended(err))
 			return
 		}
-		if f, ok := s.landed(reply.GetSequence()); ok {
-			if outOfOrder(reply) {
-				s.leave()
-			}
-			f.answer(reply)
-			<-s.room
+		s.answered(reply)
+	}
+}
+
+// answered hands out a reply.
+func (s *stream) answered(reply *ddqv1.EnqueueStreamResponse) {
+	if f, ok := s.landed(reply); ok {
+		if outOfOrder(reply) {
+			s.leave()
 		}
+		f.answer(reply)
+		<-s.room
 	}
 }
 
@@ -143,10 +172,15 @@ func (s *stream) leave() {
 	s.poor = true
 }
 
-// landed takes the frame of a sequence out of those in flight.
-func (s *stream) landed(sequence uint64) (frame, bool) {
+// landed takes the frame of a reply out of those in flight, unless it is being sent.
+func (s *stream) landed(reply *ddqv1.EnqueueStreamResponse) (frame, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	sequence := reply.GetSequence()
+	if sequence != 0 && sequence == s.sending {
+		s.early = reply
+		return frame{}, false
+	}
 	f, ok := s.flying[sequence]
 	delete(s.flying, sequence)
 	if len(s.flying) == 0 {
@@ -177,8 +211,13 @@ func (s *stream) pause() time.Duration {
 func (s *stream) fail(err error) {
 	s.mu.Lock()
 	s.err = err
+	sending, busy := s.flying[s.sending]
+	delete(s.flying, s.sending)
 	flying := slices.Collect(maps.Values(s.flying))
 	clear(s.flying)
+	if busy {
+		s.flying[s.sending] = sending // its writer fails it
+	}
 	s.mu.Unlock()
 	for _, f := range flying {
 		f.fail(err)
