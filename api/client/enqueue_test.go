@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -450,6 +451,154 @@ func TestTasksCarryTheTraceContextOfTheirCall(t *testing.T) {
 					t.Errorf("%s has %v", id, got)
 				}
 			}
+		})
+	}
+}
+
+// amid has good tasks, and one of each kind that is in their way: one that breaks the stream that it
+// comes on, one that is too large for any message, and one that is refused.
+func amid(good int) []Task {
+	tasks := []Task{
+		{Topic: "poison", ID: "poison"},
+		{Topic: "mail", ID: "huge", Payload: make([]byte, 7<<20)},
+		{Topic: "mail", ID: "refused"},
+	}
+	for n := range good {
+		tasks = append(tasks, Task{Topic: "mail", ID: fmt.Sprint("good-", n)})
+	}
+	return tasks
+}
+
+// judgeAmid answers what amid returns.
+func judgeAmid(f *fakeServer) {
+	bad := func(r *ddqv1.EnqueueRequest) bool { return r.GetTopic() == "poison" }
+	f.judge = func(r *ddqv1.EnqueueRequest) *ddqv1.Error {
+		switch {
+		case bad(r):
+			return &ddqv1.Error{Code: int32(codes.InvalidArgument), Reason: "POISON"}
+		case r.GetId() == "refused":
+			return &ddqv1.Error{Code: int32(codes.ResourceExhausted), Reason: "BACKLOG_FULL"}
+		}
+		return nil
+	}
+	f.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error {
+		_ = s.SendHeader(nil)
+		if slices.ContainsFunc(r.GetTasks(), bad) {
+			for _, t := range r.GetTasks() {
+				if !bad(t) {
+					f.store(t) // done, and nobody is told
+				}
+			}
+			return status.Error(codes.ResourceExhausted, "the message is too large")
+		}
+		return s.Send(f.reply(r))
+	}
+	f.batch = func(r *ddqv1.EnqueueBatchRequest) error {
+		if slices.ContainsFunc(r.GetTasks(), bad) {
+			return status.Error(codes.ResourceExhausted, "the message is too large")
+		}
+		return nil
+	}
+}
+
+// checkAmid finds that each task of amid was answered for what it is.
+func checkAmid(t *testing.T, f *fakeServer, task Task, err error) {
+	t.Helper()
+	stored := f.ids()[task.ID] != nil
+	var e *Error
+	switch errors.As(err, &e); {
+	case strings.HasPrefix(task.ID, "good"):
+		if err != nil || !stored {
+			t.Errorf("%s: %v, stored %v", task.ID, err, stored)
+		}
+	case err == nil || stored:
+		t.Errorf("%s: no error, stored %v", task.ID, stored)
+	case task.ID == "huge" && e.Reason != "PAYLOAD_TOO_LARGE", task.ID == "refused" && e.Reason != "BACKLOG_FULL" && !errors.Is(err, ErrUnknown):
+		t.Errorf("%s: %v", task.ID, err)
+	case task.ID == "poison" && e.Reason != "POISON" && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrExhausted):
+		t.Errorf("%s: %v", task.ID, err)
+	}
+}
+
+// One task that breaks whatever carries it, one that is too large and one that is refused share
+// frames with those of other callers, and decide over themselves alone.
+func TestEachTaskOfAFrameIsAnsweredByItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		judgeAmid(f)
+		c := start(t, f, Config{})
+		var all sync.WaitGroup
+		for _, task := range amid(40) {
+			all.Go(func() {
+				_, err := c.Enqueue(t.Context(), task)
+				checkAmid(t, f, task, err)
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestEachTaskOfABatchIsAnsweredByItsOwn(t *testing.T) {
+	for _, unary := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeServer{}
+			judgeAmid(f)
+			c := start(t, f, Config{Unary: unary})
+			tasks := amid(1000)
+			results, _ := c.EnqueueBatch(t.Context(), tasks)
+			for i, r := range results {
+				checkAmid(t, f, tasks[i], r.Err)
+			}
+		})
+	}
+}
+
+// A frame that was sent and not answered may have been stored. That the repeat is refused says nothing
+// of it; that the server did not take the stream does.
+func TestWhatMayBeStoredIsUnknown(t *testing.T) {
+	denied := status.Error(codes.Unauthenticated, "token revoked")
+	for name, c := range map[string]struct {
+		first, again error
+		refused      bool // at once: the server says that it did not begin
+		want, not    error
+	}{
+		"refused at once":                {first: denied, refused: true, want: ErrDenied, not: ErrUnknown},
+		"revoked, and refused again":     {first: denied, again: denied, want: ErrUnknown},
+		"lost, and refused again":        {first: status.Error(codes.Unavailable, "reset"), again: denied, want: ErrUnknown},
+		"lost, and found to be stored":   {first: status.Error(codes.Unavailable, "reset")},
+		"broken, and found to be stored": {first: status.Error(codes.Internal, "reset")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeServer{unary: func(string) error { return c.again }}
+				f.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error {
+					switch {
+					case c.refused:
+						s.SetTrailer(metadata.Pairs("ddq-request-id", "1"))
+						return c.first
+					case s.number > 1 && c.again != nil:
+						s.SetTrailer(metadata.Pairs("ddq-request-id", "1"))
+						return c.again
+					case s.number > 1:
+						return s.Send(f.reply(r))
+					}
+					f.reply(r)
+					_ = s.SendHeader(nil)
+					return c.first
+				}
+				cl := start(t, f, Config{})
+				began := time.Now()
+				_, err := cl.Enqueue(t.Context(), Task{Topic: "mail"})
+				if !errors.Is(err, c.want) || c.not != nil && errors.Is(err, c.not) {
+					t.Errorf("got %v, want %v and not %v", err, c.want, c.not)
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("took %v", took)
+				}
+				if (f.calls["Enqueue"] > 0) != (c.again != nil && c.first == denied || name == "broken, and found to be stored") {
+					t.Errorf("%d unary calls", f.calls["Enqueue"])
+				}
+			})
 		})
 	}
 }

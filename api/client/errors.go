@@ -71,6 +71,7 @@ type Error struct {
 
 	cause error
 	doing string // what nobody answered, and where; may be empty
+	final bool   // Unknown, and repeating it tells no more
 }
 
 func (e *Error) Error() string {
@@ -94,7 +95,7 @@ func (c *caller) unanswered(err error, what string) error {
 		return nil
 	}
 	var e *Error
-	if !errors.As(err, &e) || e.Reason != "" || e.Code != codes.Unavailable && e.Code != codes.DeadlineExceeded {
+	if !errors.As(err, &e) || e.Reason != "" || e.Code != codes.Unavailable && e.Code != codes.DeadlineExceeded && e.Code != codes.Unknown {
 		return err
 	}
 	given := *e
@@ -143,7 +144,16 @@ func (e *Error) repeatable(idempotent bool) bool {
 	if e.RetryAfter > 0 {
 		return true
 	}
-	return idempotent && (e.Code == codes.Unavailable || e.Code == codes.Unknown)
+	return idempotent && !e.final && (e.Code == codes.Unavailable || e.Code == codes.Unknown)
+}
+
+// unknown returns the error of a request that failed with first, so that it may have been done, and
+// whose repeat failed with e. It matches e's sentinel, too.
+func (e *Error) unknown(first *Error) *Error {
+	given := *e
+	given.Code, given.cause, given.final = codes.Unknown, e, !e.repeatable(true)
+	given.Message = first.Message + "; asked again: " + e.Message
+	return &given
 }
 
 // until returns e as the outcome of a call that was repeated until end, the
@@ -167,6 +177,9 @@ func fromRPC(err error) *Error {
 	e := &Error{Code: st.Code(), Message: st.Message(), cause: err}
 	if f := (*conn.Failure)(nil); errors.As(err, &f) {
 		e.RequestID = f.Request
+	}
+	if l := (*sender.Lost)(nil); errors.As(err, &l) {
+		e.cause = plain(fromRPC(l.Unwrap())) // the error matches the sentinel of what ended the stream, too
 	}
 	for _, detail := range st.Details() {
 		switch d := detail.(type) {

@@ -31,6 +31,8 @@ type fakeServer struct {
 	answer func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error
 	// unary, if set, is asked before each unary call.
 	unary func(method string) error
+	// batch, if set, is asked before each EnqueueBatch.
+	batch func(r *ddqv1.EnqueueBatchRequest) error
 	// wait answers waits.
 	wait func(r *ddqv1.WaitTaskRequest) (*ddqv1.WaitTaskResponse, error)
 
@@ -120,6 +122,11 @@ func (f *fakeServer) Enqueue(_ context.Context, r *ddqv1.EnqueueRequest) (*ddqv1
 func (f *fakeServer) EnqueueBatch(_ context.Context, r *ddqv1.EnqueueBatchRequest) (*ddqv1.EnqueueBatchResponse, error) {
 	if err := f.called("EnqueueBatch"); err != nil {
 		return nil, err
+	}
+	if f.batch != nil {
+		if err := f.batch(r); err != nil {
+			return nil, err
+		}
 	}
 	reply := f.reply(&ddqv1.EnqueueStreamRequest{Tasks: r.GetTasks()})
 	return &ddqv1.EnqueueBatchResponse{Results: reply.GetResults()}, nil

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/api/auth"
@@ -97,6 +98,11 @@ func (q *queue) EnqueueStream(stream enqueueStream) error {
 		stream: stream,
 		room:   semaphore.NewWeighted(q.streamBytes),
 		end:    make(chan error, 1),
+	}
+	// The header tells the producer that its frames are taken: of those that the stream leaves without an
+	// answer, whatever its end, it does not know what became of them.
+	if err := stream.SendHeader(metadata.Pairs("ddq-stream", "taken")); err != nil {
+		return err
 	}
 	p.unread, p.stall = context.WithCancel(context.WithoutCancel(stream.Context()))
 	defer p.stall()

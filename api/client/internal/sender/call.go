@@ -20,6 +20,8 @@ type Call struct {
 	done     chan struct{} // one signal, when the last answer is in
 	timer    *time.Timer   // of limit
 	until    time.Time     // the end of the limit, zero without
+	repeated bool          // Again was called
+	alone    bool          // no frame has its requests beside those of others
 
 	mu   sync.Mutex
 	left int  // answers to come; guarded by mu
@@ -59,7 +61,7 @@ func (p *Pool) Get(tasks int) *Call {
 		k.Answers = make([]Answer, 0, tasks)
 	}
 	k.requests, k.Answers = k.requests[:0], k.Answers[:0]
-	k.until = time.Time{}
+	k.until, k.repeated = time.Time{}, false
 	return k
 }
 
@@ -193,16 +195,19 @@ func (k *Call) abandoned() bool {
 }
 
 // Again returns the requests of k whose answers are to be had again as a call of
-// their own, and where in k they stand.
+// their own, and where in k they stand. What broke a stream, or lost its answer twice, shares no
+// stream with others any more: it might break each one that they are in.
 func (k *Call) Again(which func(Answer) bool) (part *Call, from []int) {
 	part = &Call{done: make(chan struct{}, 1)}
 	for i, a := range k.Answers {
 		if which(a) {
+			part.alone = part.alone || suspect(a.Err, k.repeated)
 			part.requests = append(part.requests, k.requests[i])
 			part.Answers = append(part.Answers, Answer{})
 			from = append(from, i)
 		}
 	}
+	k.repeated = true
 	return part, from
 }
 

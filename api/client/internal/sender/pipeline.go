@@ -11,11 +11,12 @@ import (
 )
 
 // Pipeline sends calls over one EnqueueStream: whatever is pending becomes the
-// next frame. When the stream breaks, everything unanswered fails as
-// unavailable, and who waits for it decides to repeat. It owns a writing
+// next frame. When the stream breaks, nobody knows what became of the frames in flight:
+// they fail as unknown, and who waits for them decides to repeat. It owns a writing
 // goroutine, started with the first call, and that one's stream.
 type Pipeline struct {
 	queue  ddqv1.DelayQueueServiceClient
+	alone  Unary         // of what shares no stream
 	stall  time.Duration // a frame unanswered for that long condemns its stream
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -37,6 +38,7 @@ func NewPipeline(queue ddqv1.DelayQueueServiceClient, timeout time.Duration) *Pi
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Pipeline{
 		queue:  queue,
+		alone:  Unary{queue},
 		stall:  2 * timeout,
 		ctx:    ctx,
 		cancel: cancel,
@@ -48,6 +50,10 @@ func NewPipeline(queue ddqv1.DelayQueueServiceClient, timeout time.Duration) *Pi
 
 // Send queues k and waits for its answers.
 func (p *Pipeline) Send(ctx context.Context, k *Call) {
+	if k.alone {
+		p.alone.Send(ctx, k)
+		return
+	}
 	k.expect()
 	if !p.submit(k) {
 		k.fail(0, len(k.requests), closed())

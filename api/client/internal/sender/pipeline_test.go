@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -113,7 +114,7 @@ func TestErrorsHaveAStatus(t *testing.T) {
 		q := &fakeQueue{}
 		q.answer = func(s *fakeStream, _ *ddqv1.EnqueueStreamRequest) { s.end(io.EOF) }
 		p := start(t, q)
-		if a := send(t, p, "a"); status.Code(a.Err) != codes.Unavailable || !errors.Is(a.Err, io.EOF) {
+		if a := send(t, p, "a"); status.Code(a.Err) != codes.Unknown || !errors.Is(a.Err, io.EOF) {
 			t.Errorf("on a stream that the server closed got %v", a.Err)
 		}
 		q.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) {
@@ -244,6 +245,9 @@ func (s *fakeStream) Recv() (*ddqv1.EnqueueStreamResponse, error) {
 		return nil, context.Cause(s.ctx)
 	}
 }
+
+// Header is that of a server which took the stream.
+func (s *fakeStream) Header() (metadata.MD, error) { return metadata.MD{}, nil }
 
 func (s *fakeStream) CloseSend() error {
 	s.end(io.EOF)

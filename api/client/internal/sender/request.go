@@ -64,6 +64,17 @@ func (r *Request) SetExpiry(at time.Time, after time.Duration) {
 	}
 }
 
+// MaxBytes is the most that a request may have, encoded: a server takes no message over 6 MiB, and
+// ends the stream on which one comes.
+const MaxBytes = 6<<20 - 64
+
+// MaxAttributes is the most attributes that are sent: of tasks that have more, which every server refuses,
+// a frame might have more items than a server takes in one message.
+const MaxAttributes = 100
+
+// Size is how many bytes Measure counted.
+func (r *Request) Size() int { return r.size }
+
 // Measure counts the bytes of the request. It comes after the last change.
 func (r *Request) Measure() { r.size = r.Wire.SizeVT() }
 

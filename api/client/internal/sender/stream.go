@@ -2,8 +2,6 @@ package sender
 
 import (
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -41,9 +39,9 @@ type stream struct {
 	flying   map[uint64]frame             // unanswered, by sequence; guarded by mu
 	sending  uint64                       // the frame in Send, which still reads its requests; 0: none; guarded by mu
 	early    *ddqv1.EnqueueStreamResponse // the answer to sending; guarded by mu
-	last     time.Time        // when the last frame left; guarded by mu
-	err      error            // why the stream broke; guarded by mu
-	poor     bool             // its server could not do what was asked; guarded by mu
+	last     time.Time                    // when the last frame left; guarded by mu
+	err      error                        // why the stream broke; guarded by mu
+	poor     bool                         // its server could not do what was asked; guarded by mu
 }
 
 // frame is one request in flight.
@@ -136,7 +134,7 @@ func (s *stream) read() {
 	for {
 		reply, err := s.rpc.Recv()
 		if err != nil {
-			s.fail(ended(err))
+			s.fail(s.ended(err))
 			return
 		}
 		s.answered(reply)
@@ -250,15 +248,14 @@ func (s *stream) finish() {
 	<-s.done
 }
 
-// ended is the error of everything in flight when Recv returned err.
-func ended(err error) error {
-	if errors.Is(err, io.EOF) {
-		return unavailable("the server closed the stream", err)
+// ended is the error of everything in flight when Recv returned err. A server that sent no
+// header, and says itself why, did not take the stream; of any other end nobody knows how far
+// it had come.
+func (s *stream) ended(err error) error {
+	if header, _ := s.rpc.Header(); header == nil && refusal(err) {
+		return err
 	}
-	if status.Code(err) == codes.Canceled {
-		return unavailable("the stream was closed", err) // not by the caller, whose own context says so
-	}
-	return err
+	return inDoubt(err)
 }
 
 // answer hands each part its results.
