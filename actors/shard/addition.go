@@ -41,6 +41,9 @@ func FailAdditions(items []Addition, err *problem.Error) {
 
 // Countdown calls done when all of n parts are finished.
 type Countdown struct {
+	// Step, if set, is called by whoever finishes parts that are not the last. It is set before any are.
+	Step func()
+
 	left atomic.Int32
 	done func()
 }
@@ -54,7 +57,10 @@ func NewCountdown(n int, done func()) *Countdown {
 
 // Finish counts k parts out.
 func (c *Countdown) Finish(k int) {
-	if c.left.Add(-int32(k)) == 0 {
+	switch {
+	case c.left.Add(-int32(k)) == 0:
 		c.done()
+	case c.Step != nil:
+		c.Step()
 	}
 }

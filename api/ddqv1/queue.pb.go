@@ -953,8 +953,10 @@ func (x *EnqueueResult) GetIdempotencyOutcome() IdempotencyOutcome {
 type EnqueueStreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's number for this request, unique among those unanswered.
-	Sequence      uint64            `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Tasks         []*EnqueueRequest `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Sequence uint64            `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Tasks    []*EnqueueRequest `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// The answer may come in parts: a task waits for none of the others that takes long.
+	InParts       bool `protobuf:"varint,3,opt,name=in_parts,json=inParts,proto3" json:"in_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1003,12 +1005,23 @@ func (x *EnqueueStreamRequest) GetTasks() []*EnqueueRequest {
 	return nil
 }
 
+func (x *EnqueueStreamRequest) GetInParts() bool {
+	if x != nil {
+		return x.InParts
+	}
+	return false
+}
+
 type EnqueueStreamResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sequence uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Results  []*EnqueueResult       `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+	// In the order of the tasks.
+	Results []*EnqueueResult `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
 	// Set when the request failed as a whole; results is empty then.
-	Error         *Error `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error *Error `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// With in_parts only: which tasks the results are of, from 0, and others are to come. The last answer
+	// to a request has none, and is about all tasks that were not named.
+	Part          []uint32 `protobuf:"varint,4,rep,packed,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1060,6 +1073,13 @@ func (x *EnqueueStreamResponse) GetResults() []*EnqueueResult {
 func (x *EnqueueStreamResponse) GetError() *Error {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *EnqueueStreamResponse) GetPart() []uint32 {
+	if x != nil {
+		return x.Part
 	}
 	return nil
 }
@@ -2117,7 +2137,9 @@ type Hello struct {
 	// has not written to it, whatever the credit: the rest is left to other workers
 	// until there is room. One task always goes, whatever its size. 0 means, and more
 	// is cut to, what the server is set to: 8 MiB unless it says otherwise.
-	MaxBytes      int64 `protobuf:"varint,8,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	MaxBytes int64 `protobuf:"varint,8,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	// The answer to the settlements of a frame may come in parts: none waits for another that takes long.
+	InParts       bool `protobuf:"varint,9,opt,name=in_parts,json=inParts,proto3" json:"in_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2206,6 +2228,13 @@ func (x *Hello) GetMaxBytes() int64 {
 		return x.MaxBytes
 	}
 	return 0
+}
+
+func (x *Hello) GetInParts() bool {
+	if x != nil {
+		return x.InParts
+	}
+	return false
 }
 
 // SubscribeResponse is one frame to the worker.
@@ -2463,8 +2492,11 @@ func (x *Delivery) GetTraceparent() string {
 type Settled struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sequence uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// Extends, and whatever did not go well; settlements not named here did.
-	Results       []*SettleResult `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+	// Extends, and whatever did not go well; settlements not named here, or in a part before, did.
+	Results []*SettleResult `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+	// With Hello.in_parts only: results has those that are decided, also what went well, and the others are
+	// to come under the same sequence.
+	Part          bool `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2511,6 +2543,13 @@ func (x *Settled) GetResults() []*SettleResult {
 		return x.Results
 	}
 	return nil
+}
+
+func (x *Settled) GetPart() bool {
+	if x != nil {
+		return x.Part
+	}
+	return false
 }
 
 type SettleResult struct {
@@ -4206,14 +4245,16 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fdeduplicated\x18\x03 \x01(\bR\fdeduplicated\x128\n" +
 	"\x0ereplaced_state\x18\x04 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12#\n" +
 	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12K\n" +
-	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"`\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"{\n" +
 	"\x14EnqueueStreamRequest\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12,\n" +
-	"\x05tasks\x18\x02 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"\x89\x01\n" +
+	"\x05tasks\x18\x02 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\x12\x19\n" +
+	"\bin_parts\x18\x03 \x01(\bR\ainParts\"\x9d\x01\n" +
 	"\x15EnqueueStreamResponse\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12/\n" +
 	"\aresults\x18\x02 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\x12#\n" +
-	"\x05error\x18\x03 \x01(\v2\r.ddq.v1.ErrorR\x05error\"6\n" +
+	"\x05error\x18\x03 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12\x12\n" +
+	"\x04part\x18\x04 \x03(\rR\x04part\"6\n" +
 	"\x0eGetTaskRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"3\n" +
@@ -4296,7 +4337,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05nacks\x18\x05 \x03(\v2\f.ddq.v1.NackR\x05nacks\x12(\n" +
 	"\aextends\x18\x06 \x03(\v2\x0e.ddq.v1.ExtendR\aextends\x124\n" +
 	"\vcheckpoints\x18\a \x03(\v2\x12.ddq.v1.CheckpointR\vcheckpointsB\t\n" +
-	"\a_credit\"\x87\x02\n" +
+	"\a_credit\"\xa2\x02\n" +
 	"\x05Hello\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -4305,7 +4346,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x11local_shards_only\x18\x05 \x01(\bR\x0flocalShardsOnly\x12\x1b\n" +
 	"\ton_demand\x18\x06 \x01(\bR\bonDemand\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x12\x1b\n" +
-	"\tmax_bytes\x18\b \x01(\x03R\bmaxBytes\"\xe6\x02\n" +
+	"\tmax_bytes\x18\b \x01(\x03R\bmaxBytes\x12\x19\n" +
+	"\bin_parts\x18\t \x01(\bR\ainParts\"\xe6\x02\n" +
 	"\x11SubscribeResponse\x122\n" +
 	"\n" +
 	"subscribed\x18\x01 \x01(\v2\x12.ddq.v1.SubscribedR\n" +
@@ -4330,10 +4372,11 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x17\n" +
 	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\x12.\n" +
 	"\ajournal\x18\x04 \x03(\v2\x14.ddq.v1.JournalEntryR\ajournal\x12 \n" +
-	"\vtraceparent\x18\x05 \x01(\tR\vtraceparent\"U\n" +
+	"\vtraceparent\x18\x05 \x01(\tR\vtraceparent\"i\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
-	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xdd\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\bR\x04part\"\xdd\x01\n" +
 	"\fSettleResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ddq-io/ddq/api/server/guard"
@@ -48,15 +49,16 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 }
 
 func (q *queue) EnqueueBatch(ctx context.Context, r *ddqv1.EnqueueBatchRequest) (*ddqv1.EnqueueBatchResponse, error) {
-	results, err := q.enqueue(ctx, r.Tasks)
+	results, err := q.enqueue(ctx, r.Tasks, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &ddqv1.EnqueueBatchResponse{Results: results}, nil
 }
 
-// enqueue stores a batch and answers each item, or refuses it as a whole.
-func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) ([]*ddqv1.EnqueueResult, error) {
+// enqueue stores a batch and answers each item, or refuses it as a whole. Where parts are wanted,
+// results are those that no part had.
+func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest, parts *frameParts) ([]*ddqv1.EnqueueResult, error) {
 	if err := q.service.Tasks.CheckBatch(len(requests)); err != nil {
 		return nil, err
 	}
@@ -64,11 +66,11 @@ func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) (
 	if len(b.tasks) == 0 {
 		return b.results(q.log, nil), nil // all refused
 	}
-	done, err := q.service.Tasks.Enqueue(ctx, b.tasks)
+	done, err := q.service.Tasks.EnqueueInParts(ctx, b.tasks, parts.of(b))
 	if err != nil {
 		return nil, err
 	}
-	return b.results(q.log, done), nil
+	return parts.rest(b.results(q.log, done)), nil
 }
 
 type enqueueStream = grpc.BidiStreamingServer[ddqv1.EnqueueStreamRequest, ddqv1.EnqueueStreamResponse]
@@ -81,6 +83,7 @@ type pipeline struct {
 	room   *semaphore.Weighted // what may be in work
 	end    chan error          // why the stream is over; buffered, the first counts
 	sendMu sync.Mutex          // serialises Send
+	slow   atomic.Int32        // frames in work of which a part was answered
 
 	unread context.Context // ends when the client does not read its answers
 	stall  context.CancelFunc
@@ -150,8 +153,9 @@ func (p *pipeline) start(frame *ddqv1.EnqueueStreamRequest) error {
 		return err
 	}
 	p.q.loops.Go(func() {
-		defer p.room.Release(cost)
-		if err := p.q.guard(ctx, func() error { return p.answer(frame) }); err != nil {
+		parts := &frameParts{pipeline: p, frame: frame, cost: cost}
+		defer parts.end()
+		if err := p.q.guard(ctx, func() error { return p.answer(parts) }); err != nil {
 			p.finish(err)
 		}
 	})
@@ -161,22 +165,91 @@ func (p *pipeline) start(frame *ddqv1.EnqueueStreamRequest) error {
 func (p *pipeline) cost(frame *ddqv1.EnqueueStreamRequest) int64 {
 	bytes := int64(frameCost)
 	for _, t := range frame.Tasks {
-		bytes += int64(len(t.Payload)) + taskCost
+		bytes += costOf(t)
 	}
 	return min(bytes, p.q.streamBytes)
 }
 
-func (p *pipeline) answer(frame *ddqv1.EnqueueStreamRequest) error {
-	results, err := p.q.enqueue(p.stream.Context(), frame.Tasks)
+func costOf(t *ddqv1.EnqueueRequest) int64 { return int64(len(t.Payload)) + taskCost }
+
+func (p *pipeline) answer(parts *frameParts) error {
+	frame := parts.frame
+	results, err := p.q.enqueue(p.stream.Context(), frame.Tasks, parts)
 	reply := &ddqv1.EnqueueStreamResponse{Sequence: frame.Sequence, Results: results}
 	if err != nil {
 		reply.Error = status.Item(p.q.log, status.Classify(err))
 	}
+	return p.send(reply)
+}
+
+func (p *pipeline) send(reply *ddqv1.EnqueueStreamResponse) error {
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
 	stall := time.AfterFunc(p.q.sendStall, p.stall)
 	defer stall.Stop()
 	return p.stream.Send(reply)
+}
+
+// frameParts are the answers to a frame while some of its tasks take long. What was answered counts no
+// more of what may be in work.
+type frameParts struct {
+	pipeline *pipeline
+	frame    *ddqv1.EnqueueStreamRequest
+	cost     int64  // that the frame counts
+	told     []bool // by place in the frame; nil: none
+}
+
+// of returns what tells parts of b; nil where the answer is to be whole.
+func (f *frameParts) of(b batch) *service.Parts {
+	if f == nil || !f.frame.InParts {
+		return nil
+	}
+	return &service.Parts{
+		Eager: func() bool { return f.pipeline.slow.Load() > 0 },
+		Answer: func(done []service.Enqueued, which []int) {
+			results, at := b.some(f.pipeline.q.log, done, which, f.told == nil)
+			f.tell(&ddqv1.EnqueueStreamResponse{Sequence: f.frame.Sequence, Results: results, Part: at})
+		},
+	}
+}
+
+func (f *frameParts) tell(reply *ddqv1.EnqueueStreamResponse) {
+	freed := int64(0)
+	if f.told == nil {
+		f.told, freed = make([]bool, len(f.frame.Tasks)), frameCost
+		f.pipeline.slow.Add(1)
+	}
+	for _, i := range reply.Part {
+		f.told[i] = true
+		freed += costOf(f.frame.Tasks[i])
+	}
+	if err := f.pipeline.send(reply); err != nil {
+		f.pipeline.finish(err)
+	}
+	freed = min(freed, f.cost-1) // the end of the stream waits for what counts
+	f.cost -= freed
+	f.pipeline.room.Release(freed)
+}
+
+// rest are the results that no part had.
+func (f *frameParts) rest(all []*ddqv1.EnqueueResult) []*ddqv1.EnqueueResult {
+	if f == nil || f.told == nil {
+		return all
+	}
+	rest := all[:0]
+	for i, r := range all {
+		if !f.told[i] {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+func (f *frameParts) end() {
+	if f.told != nil {
+		f.pipeline.slow.Add(-1)
+	}
+	f.pipeline.room.Release(f.cost)
 }
 
 // finish ends the stream for err, unless it is over already.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -121,6 +123,8 @@ func (u *unread) Recv() (*ddqv1.EnqueueStreamRequest, error) {
 	}
 }
 
+func (u *unread) SendHeader(metadata.MD) error { return nil }
+
 func (u *unread) Send(*ddqv1.EnqueueStreamResponse) error {
 	<-u.ctx.Done()
 	return u.ctx.Err()
@@ -172,6 +176,66 @@ func TestFrameThatFailsAsAWholeLeavesTheStreamOpen(t *testing.T) {
 		must(r, err)
 		if e := f.Results[0].Error; codes.Code(e.GetCode()) != codes.Unavailable || e.Reason != "STORE_DOWN" || e.RetryAfterMs != 1000 {
 			r.Errorf("store down: got %v", f)
+		}
+	})
+}
+
+// A shard that does not answer holds up its own tasks alone: the others of a frame are answered, with
+// what was refused, and make room for more.
+func TestTasksThatTakeLongHoldUpNoOthers(t *testing.T) {
+	const room = 8
+	bubble(t, Config{StreamBytes: room * (frameCost + 3*taskCost)}, func(r *rig) {
+		stuck, well := 0, 0
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "stuck"})
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "well"})
+		resume := r.store.stopTopic("stuck")
+		stream := r.pipeline()
+		read := func() *ddqv1.EnqueueStreamResponse {
+			f, err := stream.Recv()
+			must(r, err)
+			return f
+		}
+		const frames = 3 * room
+		for n := range uint64(frames) {
+			must(r, stream.Send(&ddqv1.EnqueueStreamRequest{Sequence: n, InParts: true, Tasks: []*ddqv1.EnqueueRequest{
+				{Topic: "stuck", Id: fmt.Sprint(n)}, {Topic: "no topic"}, {Topic: "well", Id: fmt.Sprint(n)},
+			}}))
+			began := time.Now()
+			f := read()
+			if f.Sequence != n || !slices.Equal(f.Part, []uint32{1, 2}) || f.Results[0].GetError().GetReason() != "BAD_NAME" || f.Results[1].GetId() != fmt.Sprint(n) || f.Results[1].GetError() != nil {
+				r.Fatalf("frame %d: got %v", n, f)
+			}
+			if took := time.Since(began); n == 0 && took > 60*time.Millisecond || n > 0 && took > 2*time.Millisecond {
+				r.Errorf("frame %d: answered after %v", n, took)
+			}
+			well++
+		}
+		resume()
+		must(r, stream.CloseSend())
+		for range frames {
+			if f := read(); len(f.Part) == 0 && len(f.Results) == 1 && f.Results[0].GetError() == nil {
+				stuck++
+			}
+		}
+		if _, err := stream.Recv(); well != frames || stuck != frames || !errors.Is(err, io.EOF) {
+			r.Errorf("%d and %d answered, then %v", well, stuck, err)
+		}
+	})
+}
+
+// Who does not know of parts gets whole answers.
+func TestAnswersAreWholeUnlessPartsAreAskedFor(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "stuck"})
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "well"})
+		resume := r.store.stopTopic("stuck")
+		time.AfterFunc(time.Second, resume)
+		stream, began := r.pipeline(), time.Now()
+		must(r, stream.Send(&ddqv1.EnqueueStreamRequest{Sequence: 1, Tasks: []*ddqv1.EnqueueRequest{{Topic: "stuck"}, {Topic: "well"}}}))
+		f, err := stream.Recv()
+		must(r, err)
+		if len(f.Results) != 2 || len(f.Part) != 0 || time.Since(began) < time.Second {
+			r.Errorf("got %v", f)
 		}
 	})
 }

@@ -58,17 +58,43 @@ func (b batch) results(log *slog.Logger, done []service.Enqueued) []*ddqv1.Enque
 			slab[i].Error = status.Item(log, b.refused[i])
 			continue
 		}
-		d := &done[0]
+		putResult(log, &slab[i], &stamps[i], &done[0])
 		done = done[1:]
-		slab[i].Id = wire.Text(d.ID)
-		if d.Err != nil {
-			slab[i].Error = status.Item(log, d.Err)
-			continue
-		}
-		slab[i].ExecuteTime = wire.Stamp(&stamps[i], d.Due)
-		slab[i].Deduplicated = d.Deduplicated
-		slab[i].ReplacedState = wire.State(d.Replaced)
-		slab[i].IdempotencyOutcome = keyOutcomeToWire[d.Key]
 	}
 	return out
+}
+
+// putResult answers one request.
+func putResult(log *slog.Logger, r *ddqv1.EnqueueResult, stamp *timestamppb.Timestamp, d *service.Enqueued) {
+	r.Id = wire.Text(d.ID)
+	if d.Err != nil {
+		r.Error = status.Item(log, d.Err)
+		return
+	}
+	r.ExecuteTime = wire.Stamp(stamp, d.Due)
+	r.Deduplicated = d.Deduplicated
+	r.ReplacedState = wire.State(d.Replaced)
+	r.IdempotencyOutcome = keyOutcomeToWire[d.Key]
+}
+
+// some answers those of the requests that are said by their places among the tasks, and where they
+// stand among the requests; with refused, those too that never reached a use case.
+func (b batch) some(log *slog.Logger, done []service.Enqueued, which []int, refused bool) (out []*ddqv1.EnqueueResult, at []uint32) {
+	place, next := 0, 0 // among the tasks, in which
+	for i := range max(len(b.tasks), len(b.refused)) {
+		switch {
+		case b.refused != nil && b.refused[i] != nil:
+			if refused {
+				out, at = append(out, &ddqv1.EnqueueResult{Error: status.Item(log, b.refused[i])}), append(at, uint32(i))
+			}
+			continue
+		case next < len(which) && which[next] == place:
+			r := new(ddqv1.EnqueueResult)
+			putResult(log, r, new(timestamppb.Timestamp), &done[place])
+			out, at = append(out, r), append(at, uint32(i))
+			next++
+		}
+		place++
+	}
+	return out, at
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
@@ -12,6 +13,7 @@ type answer Enqueued
 
 // Added translates what the store says.
 func (a *answer) Added(t *store.Task, r store.AddResult) {
+	defer atomic.StoreUint32(&a.decided, 1)
 	a.Due = r.Due
 	if t.Key != nil {
 		a.keyed(t, r)
@@ -51,7 +53,10 @@ func (a *answer) keyed(t *store.Task, r store.AddResult) {
 }
 
 // Refused says why nothing was stored.
-func (a *answer) Refused(err *problem.Error) { a.Err = err }
+func (a *answer) Refused(err *problem.Error) {
+	a.Err = err
+	atomic.StoreUint32(&a.decided, 1)
+}
 
 func errKeyTaken(key, id string, state store.State) *problem.Error {
 	what := "is " + state.String()

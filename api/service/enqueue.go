@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -14,10 +16,15 @@ import (
 // about the request as a whole. When ctx ends first, every task of the request
 // is in doubt.
 func (s *Tasks) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+	return s.EnqueueInParts(ctx, tasks, nil)
+}
+
+// EnqueueInParts is Enqueue for those who pass on what is decided while other tasks take long.
+func (s *Tasks) EnqueueInParts(ctx context.Context, tasks []NewTask, parts *Parts) ([]Enqueued, error) {
 	if err := s.checkBatch(tasks); err != nil {
 		return nil, err
 	}
-	out, err := s.enqueue(ctx, tasks)
+	out, err := s.enqueue(ctx, tasks, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -26,15 +33,16 @@ func (s *Tasks) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 	return out, nil
 }
 
-func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask, parts *Parts) ([]Enqueued, error) {
 	entry := s.tenants.Enter(ctx, len(tasks))
 	defer entry.Leave()
-	out, err := s.enqueueOnce(ctx, tasks, entry)
+	out, err := s.enqueueOnce(ctx, tasks, entry, parts)
 	for range rerouteTries {
 		missed := sealed(out)
 		if len(missed) == 0 || err != nil {
 			break
 		}
+		parts.tell(out) // the others do not wait
 		again, topics := make([]NewTask, len(missed)), make(map[string]bool)
 		for k, i := range missed {
 			again[k], topics[tasks[i].Topic] = tasks[i], true
@@ -45,7 +53,7 @@ func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 			}
 		}
 		var results []Enqueued
-		if results, err = s.enqueueOnce(ctx, again, nil); err == nil { // they have passed the quotas
+		if results, err = s.enqueueOnce(ctx, again, nil, nil); err == nil { // they have passed the quotas
 			for k, i := range missed {
 				out[i] = results[k]
 			}
@@ -54,22 +62,110 @@ func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 	return out, err
 }
 
+// Parts passes on what is decided of an enqueue while others of its tasks take long, as those of a shard
+// do whose store does not answer.
+type Parts struct {
+	// Eager reports whether parts are passed on as they come, because others took long just now. Otherwise
+	// the first one waits partAfter for all.
+	Eager func() bool
+	// Answer is called with what became of the tasks that are decided and were not before.
+	Answer func(out []Enqueued, which []int)
+
+	wake  chan struct{} // something was decided
+	heard atomic.Bool   // somebody waits for wake
+	told  []bool        // nil: none
+}
+
+const (
+	partAfter = 50 * time.Millisecond
+	partGap   = time.Millisecond // for others to join a part
+)
+
+// begin has call wake the wait.
+func (p *Parts) begin(call *shard.Countdown) {
+	p.wake = make(chan struct{}, 1)
+	p.heard.Store(p.Eager())
+	call.Step = func() {
+		if p.heard.Load() {
+			select {
+			case p.wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// wait passes on parts until done or ctx ends.
+func (p *Parts) wait(ctx context.Context, done <-chan struct{}, out []Enqueued) {
+	pause := partAfter
+	if p.heard.Load() {
+		pause = partGap
+	}
+	late := time.NewTimer(pause)
+	defer late.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+			late.Reset(partGap)
+		case <-late.C:
+			p.heard.Store(true) // before the look: what is decided after it wakes
+			p.tell(out)
+		}
+	}
+}
+
+// tell passes on what is decided, but for what goes to another shard.
+func (p *Parts) tell(out []Enqueued) {
+	if p == nil {
+		return
+	}
+	var which []int
+	for i := range out {
+		if atomic.LoadUint32(&out[i].decided) == 0 || p.told != nil && p.told[i] || out[i].sealed() {
+			continue
+		}
+		which = append(which, i)
+	}
+	if len(which) == 0 {
+		return
+	}
+	if p.told == nil {
+		p.told = make([]bool, len(out))
+	}
+	for _, i := range which {
+		p.told[i] = true
+	}
+	p.Answer(out, which)
+}
+
 // sealed are the tasks that went to a shard that takes no new ones.
 func sealed(out []Enqueued) (missed []int) {
 	for i := range out {
-		if out[i].Err != nil && out[i].Err.Reason == problem.ReasonSealed {
+		if out[i].sealed() {
 			missed = append(missed, i)
 		}
 	}
 	return missed
 }
 
-func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask, entry *tenants.Entry) ([]Enqueued, error) {
+func (e *Enqueued) sealed() bool { return e.Err != nil && e.Err.Reason == problem.ReasonSealed }
+
+func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask, entry *tenants.Entry, parts *Parts) ([]Enqueued, error) {
 	out := make([]Enqueued, len(tasks))
 	done := make(chan struct{})
 	call := shard.NewCountdown(len(tasks), func() { close(done) })
+	if parts != nil {
+		parts.begin(call)
+	}
 	r := s.route(ctx, tasks, out, call, entry)
 	defer r.admission.Leave()
+	if parts != nil {
+		parts.wait(ctx, done, out)
+	}
 	select {
 	case <-done:
 		r.former.clearLeftovers(ctx)
@@ -118,7 +214,8 @@ func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call
 	}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {
-			out[i].ID, out[i].Err = tasks[i].Task.ID, err
+			out[i].ID = tasks[i].Task.ID
+			(*answer)(&out[i]).Refused(err)
 			call.Finish(1)
 		}
 	}

@@ -48,6 +48,8 @@ type Enqueued struct {
 	Replaced     store.State    // done, dead or expired when such a task was replaced
 	Key          KeyOutcome     // of a task with an idempotency key
 	Err          *problem.Error // nil: stored
+
+	decided uint32 // 1: the rest is final; for those who read it while others write, by atomic calls
 }
 
 // Found is a task and where it was found.

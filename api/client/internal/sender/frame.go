@@ -30,7 +30,7 @@ type frameMaker struct {
 // of them were abandoned.
 func (f *frameMaker) fill(p *Pipeline) bool {
 	f.parts = nil // the stream keeps them until the answer
-	f.request.Tasks = f.request.Tasks[:0]
+	f.request.Tasks, f.request.InParts = f.request.Tasks[:0], true
 	bytes, taken := 0, 0
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // Pipeline sends calls over one EnqueueStream: whatever is pending becomes the
 // next frame. When the stream breaks, nobody knows what became of the frames in flight:
 // they fail as unknown, and who waits for them decides to repeat. It owns a writing
-// goroutine, started with the first call, and that one's stream.
+// goroutine, started with the first call, and that one's streams.
 type Pipeline struct {
 	queue  ddqv1.DelayQueueServiceClient
 	alone  Unary         // of what shares no stream
@@ -25,12 +25,13 @@ type Pipeline struct {
 	done   chan struct{} // the writer is gone
 
 	mu      sync.Mutex
-	pending []part  // not sent, oldest first; guarded by mu
-	tasks   int     // of pending, at most; guarded by mu
-	gone    int     // of pending, at least: abandoned by their callers; guarded by mu
-	stream  *stream // the current one, if any; guarded by mu
-	running bool    // the writer was started; guarded by mu
-	closed  bool    // guarded by mu
+	pending []part    // not sent, oldest first; guarded by mu
+	tasks   int       // of pending, at most; guarded by mu
+	gone    int       // of pending, at least: abandoned by their callers; guarded by mu
+	stream  *stream   // the current one, if any; guarded by mu
+	former  []*stream // those before it, which wait for their last answers; guarded by mu
+	running bool      // the writer was started; guarded by mu
+	closed  bool      // guarded by mu
 }
 
 // NewPipeline returns a pipeline to queue, whose calls wait for timeout at most.
@@ -103,8 +104,10 @@ func (p *Pipeline) abandoned() {
 		p.gone = 0
 		p.pending = slices.DeleteFunc(p.pending, func(q part) bool { return q.call.abandoned() })
 	}
-	if p.stream != nil && p.stream.stuckFor(p.stall) {
-		p.stream.cancel()
+	for _, s := range append(p.former, p.stream) {
+		if s != nil && s.stuckFor(p.stall) {
+			s.cancel()
+		}
 	}
 }
 
@@ -185,16 +188,25 @@ func (p *Pipeline) gather(s *stream) {
 	}
 }
 
-// connect returns the current stream, or a new one when there is none.
+// formerStreams bounds those that wait for their last answers beside the current one.
+const formerStreams = 8
+
+// connect returns the current stream, or a new one when there is none. What the one before it has in
+// flight may take long, and holds up nothing.
 func (p *Pipeline) connect() (*stream, error) {
 	p.mu.Lock()
 	s := p.stream
+	p.former = slices.DeleteFunc(p.former, (*stream).over)
+	many := len(p.former) >= formerStreams
 	p.mu.Unlock()
-	if s != nil && !s.spent() {
+	if s != nil && (!s.spent() || many && !s.over()) {
 		return s, nil
 	}
 	if s != nil {
 		s.finish()
+		p.mu.Lock()
+		p.stream, p.former = nil, append(p.former, s)
+		p.mu.Unlock()
 	}
 	s, err := openStream(p.ctx, p.queue)
 	if err != nil {
@@ -220,9 +232,13 @@ func (p *Pipeline) failPending(err error) {
 	}
 }
 
-// finish waits for the stream's last answers.
+// finish waits for the last answers of all streams.
 func (p *Pipeline) finish() {
 	if p.stream != nil {
 		p.stream.finish()
+		<-p.stream.done
+	}
+	for _, s := range p.former {
+		<-s.done
 	}
 }

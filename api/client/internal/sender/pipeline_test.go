@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,6 +185,77 @@ func TestNobodyIsAnsweredWhileTheirFrameIsBeingSent(t *testing.T) {
 	}
 }
 
+// A task that takes long holds up neither those of its frame, nor more frames than may be in flight, nor
+// the next stream: of several servers another one may do what the first one cannot.
+func TestTaskThatTakesLongHoldsUpNoOthers(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const frames = 2 * framesInFlight
+			q := &fakeQueue{}
+			var late []func() // the answers of the slow ones
+			healed := false
+			q.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) {
+				now, later := &ddqv1.EnqueueStreamResponse{Sequence: r.GetSequence()}, &ddqv1.EnqueueStreamResponse{Sequence: r.GetSequence()}
+				for i, result := range slices.Backward(stored(r).Results) {
+					switch {
+					case result.GetId() == "slow" && !healed:
+						later.Results = append(later.Results, result)
+						continue
+					case leaves && result.GetId() != "slow":
+						result.Error = &ddqv1.Error{Code: int32(codes.Unavailable)}
+					}
+					now.Results, now.Part = append(now.Results, result), append(now.Part, uint32(i))
+				}
+				if len(later.Results) == 0 {
+					slices.Reverse(now.Results)
+					now.Part = nil
+					s.replies <- now
+					return
+				}
+				if len(now.Results) > 0 {
+					s.replies <- now
+				}
+				s.owes.Add(1)
+				late = append(late, func() {
+					s.replies <- later
+					s.paid()
+				})
+			}
+			p := start(t, q)
+			began := time.Now()
+			var slow sync.WaitGroup
+			for n := range frames {
+				var well sync.WaitGroup
+				for _, id := range []string{fmt.Sprint("a", n), "slow", fmt.Sprint("b", n)} {
+					of := &well
+					if id == "slow" {
+						of = &slow
+					}
+					of.Go(func() {
+						a := send(t, p, id)
+						if a.Err != nil || a.Result.GetId() != id || (a.Result.GetError() != nil) != (leaves && id != "slow") {
+							t.Errorf("%s: %v", id, a)
+						}
+					})
+				}
+				well.Wait()
+			}
+			if took := time.Since(began); took > 700*time.Millisecond {
+				t.Errorf("took %v", took)
+			}
+			if leaves && q.streams < 2 {
+				t.Error("stays with a server that cannot")
+			}
+			synctest.Wait()
+			healed = true
+			for _, answer := range late {
+				answer()
+			}
+			slow.Wait()
+		})
+	}
+}
+
 // send sends one task over p, and waits a second at most.
 func send(t *testing.T, p *Pipeline, id string) Answer {
 	k := new(Pool).Get(1)
@@ -225,6 +297,15 @@ type fakeStream struct {
 	end     context.CancelCauseFunc
 	number  int // of the stream, from 1
 	replies chan *ddqv1.EnqueueStreamResponse
+	owes    atomic.Int32 // answers before its end
+	closed  atomic.Bool
+}
+
+// paid says that an answer which the stream owed is in replies.
+func (s *fakeStream) paid() {
+	if s.owes.Add(-1) == 0 && s.closed.Load() {
+		s.end(io.EOF)
+	}
 }
 
 func (s *fakeStream) Send(r *ddqv1.EnqueueStreamRequest) error {
@@ -242,6 +323,11 @@ func (s *fakeStream) Recv() (*ddqv1.EnqueueStreamResponse, error) {
 	case r := <-s.replies:
 		return r, nil
 	case <-s.ctx.Done():
+	}
+	select {
+	case r := <-s.replies:
+		return r, nil
+	default:
 		return nil, context.Cause(s.ctx)
 	}
 }
@@ -250,7 +336,9 @@ func (s *fakeStream) Recv() (*ddqv1.EnqueueStreamResponse, error) {
 func (s *fakeStream) Header() (metadata.MD, error) { return metadata.MD{}, nil }
 
 func (s *fakeStream) CloseSend() error {
-	s.end(io.EOF)
+	if s.closed.Store(true); s.owes.Load() == 0 {
+		s.end(io.EOF)
+	}
 	return nil
 }
 
