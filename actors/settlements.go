@@ -17,8 +17,7 @@ func (r *Topic) dispatch(call *shard.SettleCall) {
 			err = problem.BadToken()
 		}
 		if err != nil {
-			call.Results[i].Err = err
-			call.Finish(1)
+			call.Refuse(i, err)
 			continue
 		}
 		valid = append(valid, i)
@@ -27,8 +26,7 @@ func (r *Topic) dispatch(call *shard.SettleCall) {
 		r.rt.Pool.Run(func() { // the tokens may be of shards that this node does not know yet
 			r.lookAgain()
 			for _, i := range r.toShards(call, rest) {
-				call.Results[i].Err = problem.BadToken()
-				call.Finish(1)
+				call.Refuse(i, problem.BadToken())
 			}
 		})
 	}

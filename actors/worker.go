@@ -106,8 +106,11 @@ func (w *worker) deliver(m *shard.Deliver) {
 
 func (w *worker) settle(m *settleFrame) {
 	sequence := m.sequence
-	call := shard.NewSettleCall(m.settlements, func(results []subscription.Settled) { w.out.Settled(sequence, results) })
-	w.topic.dispatch(call)
+	begin := shard.NewSettleCall
+	if w.sub.Options.InParts {
+		begin = shard.NewSettleCallInParts
+	}
+	w.topic.dispatch(begin(m.settlements, func(results []subscription.Settled) { w.out.Settled(sequence, results) }))
 }
 
 // giveBack releases deliveries that no worker has seen.

@@ -204,7 +204,6 @@ func (m *AddTasks) Fail(err *problem.Error) { FailAdditions(m.Items, err) }
 // Fail answers the settlements with err.
 func (m *SettleHolds) Fail(err *problem.Error) {
 	for _, i := range m.Items {
-		m.Call.Results[i].Err = err
-		m.Call.Finish(1)
+		m.Call.Refuse(i, err)
 	}
 }

@@ -20,6 +20,8 @@ type Options struct {
 	MaxBytes int
 	// TellsSent has what the outbox took count until Subscription.Sent is told of it.
 	TellsSent bool
+	// InParts has the outbox hear of what is settled while other settlements of a frame take long.
+	InParts bool
 }
 
 // ByNode reports whether it is another node that subscribes, for a worker of its own.

@@ -188,7 +188,7 @@ func TestTasksThatTakeLongHoldUpNoOthers(t *testing.T) {
 		stuck, well := 0, 0
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "stuck"})
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "well"})
-		resume := r.store.stopTopic("stuck")
+		resume := r.store.stopOnly(func(s store.Shard) bool { return s.Topic == "stuck" })
 		stream := r.pipeline()
 		read := func() *ddqv1.EnqueueStreamResponse {
 			f, err := stream.Recv()
@@ -228,7 +228,7 @@ func TestAnswersAreWholeUnlessPartsAreAskedFor(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "stuck"})
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "well"})
-		resume := r.store.stopTopic("stuck")
+		resume := r.store.stopOnly(func(s store.Shard) bool { return s.Topic == "stuck" })
 		time.AfterFunc(time.Second, resume)
 		stream, began := r.pipeline(), time.Now()
 		must(r, stream.Send(&ddqv1.EnqueueStreamRequest{Sequence: 1, Tasks: []*ddqv1.EnqueueRequest{{Topic: "stuck"}, {Topic: "well"}}}))

@@ -181,9 +181,9 @@ type faulty struct {
 	store.Store
 	cellStore
 	mu    sync.Mutex
-	err   error         // guarded by mu
-	block chan struct{} // guarded by mu; not nil: calls wait until it is closed
-	only  string        // of its shards alone; empty: of all; guarded by mu
+	err   error                  // guarded by mu
+	block chan struct{}          // guarded by mu; not nil: calls wait until it is closed
+	only  func(store.Shard) bool // whose calls; nil: all; guarded by mu
 }
 
 func (f *faulty) fail(err error) { f.mu.Lock(); f.err = err; f.mu.Unlock() }
@@ -196,12 +196,12 @@ func (f *faulty) stop() (resume func()) {
 	return sync.OnceFunc(func() { close(f.block) })
 }
 
-// stopTopic makes calls of a topic's shards hang until the returned function is called.
-func (f *faulty) stopTopic(name string) (resume func()) {
+// stopOnly makes calls of some shards hang until the returned function is called.
+func (f *faulty) stopOnly(which func(store.Shard) bool) (resume func()) {
 	resume = f.stop()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.only = name
+	f.only = which
 	return resume
 }
 
@@ -209,10 +209,10 @@ func (f *faulty) heal() { f.fail(nil) }
 
 var errPanic = errors.New("panic, please")
 
-func (f *faulty) fault(ctx context.Context, topic string) error {
+func (f *faulty) fault(ctx context.Context, s store.Shard) error {
 	f.mu.Lock()
 	err, block := f.err, f.block
-	if f.only != "" && f.only != topic {
+	if f.only != nil && !f.only(s) {
 		block = nil
 	}
 	f.mu.Unlock()
@@ -229,42 +229,42 @@ func (f *faulty) fault(ctx context.Context, topic string) error {
 }
 
 func (f *faulty) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
-	if err := f.fault(ctx, s.Topic); err != nil {
+	if err := f.fault(ctx, s); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	return f.Store.Add(ctx, s, tasks)
 }
 
 func (f *faulty) Get(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
-	if err := f.fault(ctx, s.Topic); err != nil {
+	if err := f.fault(ctx, s); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	return f.Store.Get(ctx, s, ids)
 }
 
 func (f *faulty) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
-	if err := f.fault(ctx, s.Topic); err != nil {
+	if err := f.fault(ctx, s); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	return f.Store.Ack(ctx, s, acks, retention)
 }
 
 func (f *faulty) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
-	if err := f.fault(ctx, s.Topic); err != nil {
+	if err := f.fault(ctx, s); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	return f.Store.Extend(ctx, s, extends)
 }
 
 func (f *faulty) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
-	if err := f.fault(ctx, ""); err != nil {
+	if err := f.fault(ctx, store.Shard{}); err != nil {
 		return nil, err
 	}
 	return f.Store.Changes(ctx, reads)
 }
 
 func (f *faulty) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
-	if err := f.fault(ctx, ""); err != nil {
+	if err := f.fault(ctx, store.Shard{}); err != nil {
 		return store.Topic{}, err
 	}
 	return f.Store.PutTopic(ctx, t)

@@ -16,9 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/server/delivery"
 	"github.com/ddq-io/ddq/api/server/status/statustest"
+	"github.com/ddq-io/ddq/store"
 )
 
 // subscriber is a worker's end of a Subscribe stream.
@@ -413,4 +415,69 @@ func TestLimitsHoldOnStreamsToo(t *testing.T) {
 		}
 		r.requireState("a", ddqv1.TaskState_TASK_STATE_RUNNING, "")
 	})
+}
+
+// A shard that does not answer holds up the outcomes of its own tasks alone: those of others in a frame
+// are told, and are told once.
+func TestSettlementsThatTakeLongHoldUpNoOthers(t *testing.T) {
+	for _, parts := range []bool{true, false} {
+		bubble(t, Config{}, func(r *rig) {
+			_, err := r.admin.CreateTopic(r.Context(), &ddqv1.CreateTopicRequest{Name: "t", Policy: &ddqv1.TopicPolicy{Shards: new(int32(4))}})
+			must(r, err)
+			s := r.open()
+			s.send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "t", InParts: parts}, Credit: new(int32(100))})
+			s.next()
+			var stuck, well []*ddqv1.Delivery
+			for n := range 40 {
+				r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: fmt.Sprint(n)})
+				d := s.delivery()
+				if shard, _, _ := subscription.DecodeToken(d.HoldToken); shard == 0 {
+					stuck = append(stuck, d)
+				} else {
+					well = append(well, d)
+				}
+			}
+			resume := r.store.stopOnly(func(s store.Shard) bool { return s.N == 0 })
+			extends := &ddqv1.SubscribeRequest{Sequence: 1}
+			for _, d := range append(stuck[1:], well[1:]...) {
+				extends.Extends = append(extends.Extends, &ddqv1.Extend{TaskId: d.Task.Id, HoldToken: d.HoldToken})
+			}
+			began := time.Now()
+			s.send(extends)
+			s.send(ackFrame(2, stuck[0], well[0]))
+			time.AfterFunc(time.Second, resume)
+			answered := map[string]int{}
+			for last := 0; last < 2; {
+				for _, a := range s.next().Settled {
+					if !a.Part {
+						last++
+					}
+					if soon := time.Since(began) < time.Second; soon != a.Part || a.Part && !parts {
+						r.Errorf("after %v: %v", time.Since(began), a)
+					}
+					for _, result := range a.Results {
+						answered[result.TaskId]++
+						if result.Error != nil || (result.HoldMs > 0) != (a.Sequence == 1) {
+							r.Errorf("got %v", result)
+						}
+					}
+				}
+			}
+			if took := time.Since(began); took > 1500*time.Millisecond {
+				r.Errorf("took %v", took)
+			}
+			named := len(extends.Extends)
+			if parts {
+				named++ // the ack that went well before the other
+			}
+			if len(answered) != named {
+				r.Errorf("%d settlements were named, want %d", len(answered), named)
+			}
+			for id, n := range answered {
+				if n != 1 {
+					r.Errorf("%s was answered %d times", id, n)
+				}
+			}
+		})
+	}
 }

@@ -132,6 +132,7 @@ func (t *topicWorker) greet(rpc subscribeStream, at *place) (*ddqv1.Subscribed, 
 		VisibilityTimeoutMs: millis(t.cfg.VisibilityTimeout),
 		LocalShardsOnly:     at.node != "",
 		OnDemand:            at.node != "",
+		InParts:             true,
 	}}
 	if err := rpc.Send(hello); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

@@ -15,6 +15,39 @@ type frame struct {
 	extended []*held
 	kept     []*checkpoint
 	sent     time.Time // not later than it left
+	slow     bool      // it was answered in part; guarded by sub.mu
+}
+
+// part takes those out of f that m, one of several answers, decides, as a frame of their own.
+func (f *frame) part(m *ddqv1.Settled) *frame {
+	type name struct{ token, checkpoint string }
+	decided := make(map[name]bool, len(m.GetResults()))
+	for _, r := range m.GetResults() {
+		decided[name{string(r.GetHoldToken()), r.GetName()}] = true
+	}
+	split := func(all []*held) (out, rest []*held) {
+		for _, h := range all {
+			if decided[name{token: string(h.ack.HoldToken)}] {
+				out = append(out, h)
+			} else {
+				rest = append(rest, h)
+			}
+		}
+		return out, rest
+	}
+	p := &frame{link: f.link, sent: f.sent}
+	p.settled, f.settled = split(f.settled)
+	p.extended, f.extended = split(f.extended)
+	var rest []*checkpoint
+	for _, c := range f.kept {
+		if decided[name{string(c.wire.HoldToken), c.wire.Name}] {
+			p.kept = append(p.kept, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	f.kept = rest
+	return p
 }
 
 // take fills r with what l is to send next. False means that there is nothing,
@@ -147,9 +180,17 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 		s.mu.Unlock()
 		return
 	}
-	delete(s.unanswered, m.GetSequence())
-	l.asked--
-	if s.adaptive != nil && len(f.settled) > 0 {
+	if !f.slow {
+		l.asked-- // what is left of a slow one, nothing waits for
+	}
+	slow := f.slow
+	if m.GetPart() {
+		f.slow = true
+		f = f.part(m)
+	} else {
+		delete(s.unanswered, m.GetSequence())
+	}
+	if s.adaptive != nil && len(f.settled) > 0 && !slow {
 		s.adaptive.onAnswered(now, now.Sub(f.sent))
 	}
 	var results map[string]*ddqv1.SettleResult // by token

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,6 +153,56 @@ func TestCancelReachesTheHandler(t *testing.T) {
 		synctest.Wait()
 		if _, _, _, nacked, _ := st.books(); len(nacked) != 2 {
 			t.Errorf("nacked %v", nacked)
+		}
+	})
+}
+
+// An answer in parts extends and settles what it names, and leaves the rest to the next one.
+func TestAnswersInPartsDecideWhatTheyName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		heard := map[string]EventKind{}
+		var mu sync.Mutex
+		f.checkpoint = func(c *ddqv1.Checkpoint) (*ddqv1.CheckpointResponse, error) { return &ddqv1.CheckpointResponse{}, nil }
+		f.results = func(st *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+			all := accept(r)
+			for _, a := range r.GetAcks() {
+				all.Results = append(all.Results, &ddqv1.SettleResult{TaskId: a.GetTaskId(), HoldToken: a.GetHoldToken()})
+			}
+			for _, c := range r.GetCheckpoints() {
+				all.Results = append(all.Results, &ddqv1.SettleResult{TaskId: c.GetTaskId(), HoldToken: c.GetHoldToken(), Name: c.GetName()})
+			}
+			all.Part = true
+			all.Results = slices.DeleteFunc(all.Results, func(r *ddqv1.SettleResult) bool { return r.GetTaskId() == "stuck" })
+			return all // the rest does not come
+		}
+		x := start(t, f, Config{Concurrency: 10, Grace: time.Second}, HandlerFunc(func(ctx context.Context, task Task) error {
+			task.OnSettled(func(k EventKind) {
+				mu.Lock()
+				defer mu.Unlock()
+				heard[task.ID] = k
+			})
+			if task.ID == "kept" {
+				return task.Checkpoint(ctx, "page", nil)
+			}
+			select {
+			case <-time.After(2 * time.Minute):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("a", "stuck", "b", "kept")
+		time.Sleep(3 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if heard["a"] != Acked || heard["b"] != Acked || heard["kept"] != Acked || len(heard) != 3 {
+			t.Errorf("heard %v, want the ends of all but the one that is stuck", heard)
+		}
+		if n := x.w.Stats().Lost; n != 1 {
+			t.Errorf("%d were lost", n)
 		}
 	})
 }

@@ -32,9 +32,10 @@ type handout struct {
 // unsent. It is an actors.Outbox, and
 // like it never blocks.
 type outbox struct {
-	log   *slog.Logger
-	grace time.Duration // to drain in when nobody says
-	wake  chan struct{} // has a token when there may be something to take
+	log     *slog.Logger
+	grace   time.Duration // to drain in when nobody says
+	wake    chan struct{} // has a token when there may be something to take
+	inParts bool          // outcomes go out before all of their frame are there; set before there are any
 
 	mu       sync.Mutex
 	queue    []handout               // none is empty; guarded by mu, as is everything below
@@ -93,14 +94,21 @@ func (o *outbox) Settled(sequence uint64, results []subscription.Settled) {
 	if a == nil {
 		return
 	}
+	a.left -= len(results)
+	to := a
+	if a.left > 0 && o.inParts {
+		to = &answer{Settled: ddqv1.Settled{Sequence: sequence, Part: true}}
+	}
 	for i := range results {
-		if r := settleResult(o.log, &results[i]); r != nil {
-			a.Results = append(a.Results, r)
+		if r := settleResult(o.log, &results[i], to.Part); r != nil {
+			to.Results = append(to.Results, r)
 		}
 	}
-	if a.left -= len(results); a.left <= 0 {
+	if a.left <= 0 {
 		delete(o.answers, sequence)
-		o.settled = append(o.settled, a)
+	}
+	if to.left <= 0 {
+		o.settled = append(o.settled, to)
 		o.signal()
 	}
 }

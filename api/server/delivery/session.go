@@ -123,6 +123,7 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 	if err != nil {
 		return err
 	}
+	ses.box.inParts = f.Hello.InParts
 	sub, err := ses.server.service.Delivery.Subscribe(ses.stream.Context(), subscription.Options{
 		Topic:       f.Hello.Topic,
 		Worker:      f.Hello.Worker,
@@ -134,6 +135,7 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 		Peer:        peer,
 		MaxBytes:    int(f.Hello.MaxBytes),
 		TellsSent:   true,
+		InParts:     f.Hello.InParts,
 	}, ses.box)
 	if err != nil {
 		leave()
@@ -187,14 +189,14 @@ func (ses *session) frame(f *ddqv1.SubscribeRequest) error {
 	if len(refused) > 0 {
 		ses.box.Settled(f.Sequence, refused)
 	}
-	switch {
-	case len(ask) == 0:
-	case next == nil:
+	ask, brings, next := apart(ask, next)
+	if len(ask) > 0 {
 		ses.sub.Settle(f.Sequence, ask)
-	default: // it may wait for the store, and the stream goes on
+	}
+	if len(brings) > 0 { // it may wait for the store, and the stream goes on
 		ses.server.host.Loops.Go(func() {
 			err := ses.server.host.Guard(ses.stream.Context(), func() error {
-				ses.sub.SettleNext(ses.stream.Context(), f.Sequence, ask, next)
+				ses.sub.SettleNext(ses.stream.Context(), f.Sequence, brings, next)
 				return nil
 			})
 			if err != nil {
@@ -203,6 +205,24 @@ func (ses *session) frame(f *ddqv1.SubscribeRequest) error {
 		})
 	}
 	return nil
+}
+
+// apart returns the acks by which something comes next, apart from what waits for none of that.
+func apart(all []subscription.Settlement, next service.Nexts) (plain, brings []subscription.Settlement, _ service.Nexts) {
+	if next == nil {
+		return all, nil, nil
+	}
+	own := make(service.Nexts, len(next))
+	for i, a := range all {
+		n, ok := next[i]
+		if !ok {
+			plain = append(plain, a)
+			continue
+		}
+		own[len(brings)] = n
+		brings = append(brings, a)
+	}
+	return plain, brings, own
 }
 
 // weightOf is what the settlements of a frame count of those that are unanswered.

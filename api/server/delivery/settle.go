@@ -153,9 +153,9 @@ func Settlements(ctx context.Context, topic string, m settling) (out []subscript
 }
 
 // settleResult converts an outcome that the worker has to hear of; nil for one
-// that went as asked.
-func settleResult(log *slog.Logger, s *subscription.Settled) *ddqv1.SettleResult {
-	if s.Err == nil && !s.Already && s.Kind != subscription.SettleExtend {
+// that went as asked, unless it is in a part.
+func settleResult(log *slog.Logger, s *subscription.Settled, part bool) *ddqv1.SettleResult {
+	if !part && s.Err == nil && !s.Already && s.Kind != subscription.SettleExtend {
 		return nil
 	}
 	r := &ddqv1.SettleResult{TaskId: wire.Text(s.ID), HoldToken: s.Token, Already: s.Already, Name: wire.Text(s.Name), Error: status.Item(log, s.Err)}
@@ -169,7 +169,7 @@ func settleResult(log *slog.Logger, s *subscription.Settled) *ddqv1.SettleResult
 func Results(log *slog.Logger, settled []subscription.Settled) []*ddqv1.SettleResult {
 	results := make([]*ddqv1.SettleResult, 0, len(settled))
 	for i := range settled {
-		if r := settleResult(log, &settled[i]); r != nil {
+		if r := settleResult(log, &settled[i], false); r != nil {
 			results = append(results, r)
 		}
 	}
