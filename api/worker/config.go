@@ -139,5 +139,7 @@ const (
 	flushTimeout   = 5 * time.Second        // for the last settlements to be answered
 	hearingTimeout = time.Second            // for the last answers on a stream that another replaces
 	frameSettles   = 1000                   // settlements in one frame, at most
-	frameResults   = 1 << 20                // bytes of results in one frame, but for one large one
+	frameExtends   = 4000                   // extends in one frame, at most
+	frameResults   = 1 << 20                // bytes that go with the outcomes and checkpoints of one frame, but for one large one
+	mostResult     = 11 << 19               // bytes that go with one ack: with extends, a frame is under the 6 MiB that a server takes
 )

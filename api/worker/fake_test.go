@@ -330,7 +330,7 @@ func start(t *testing.T, f *fakeServer, cfg Config, h Handler) *fixture {
 	f.t, f.node = t, "n1"
 	f.streams, f.nacks = make(chan *fakeStream, 100), make(chan *ddqv1.Nack, 100)
 	lis := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto))
+	server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto), grpc.MaxRecvMsgSize(6<<20)) // as a real one
 	ddqv1.RegisterDelayQueueServiceServer(server, f)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(lis) })

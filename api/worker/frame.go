@@ -16,6 +16,7 @@ type frame struct {
 	kept     []*checkpoint
 	sent     time.Time // not later than it left
 	slow     bool      // it was answered in part; guarded by sub.mu
+	bytes    int       // of what it carries, as far as that is much
 }
 
 // part takes those out of f that m, one of several answers, decides, as a frame of their own.
@@ -85,10 +86,11 @@ func (s *speakers) take(l *link, r *ddqv1.SubscribeRequest) (ok bool, pause time
 // takeSettled moves outcomes into the frame; mu is held.
 func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
 	l := f.link
-	n := fitting(l.settle)
+	n, bytes := fitting(l.settle)
 	if n == 0 {
 		return
 	}
+	f.bytes += bytes
 	f.settled = l.settle[:n:n]
 	l.settle = l.settle[n:]
 	if len(l.settle) == 0 {
@@ -103,22 +105,28 @@ func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
 	}
 }
 
-// fitting is how many of these outcomes one frame takes.
-func fitting(settle []*held) int {
-	n, bytes := min(len(settle), frameSettles), 0
-	for i, h := range settle[:n] {
-		if bytes += h.ending.size(); bytes > frameResults && i > 0 {
-			return i
+// fitting is how many of these outcomes one frame takes, and their bytes.
+func fitting(settle []*held) (n, bytes int) {
+	for n < min(len(settle), frameSettles) {
+		more := settle[n].size()
+		if n > 0 && bytes+more > frameResults {
+			break
 		}
+		n, bytes = n+1, bytes+more
 	}
-	return n
+	return n, bytes
 }
 
-// takeExtends moves holds to ask more of into the frame; mu is held. They are asked to last
-// for visibility, 0 being the topic's.
+// takeExtends moves holds to ask more of into the frame, as many as it takes; mu is held. They are
+// asked to last for visibility, 0 being the topic's.
 func (f *frame) takeExtends(r *ddqv1.SubscribeRequest, visibility time.Duration) {
 	l := f.link
-	for _, h := range l.extend {
+	n := min(len(l.extend), frameExtends)
+	now := l.extend[:n]
+	if l.extend = l.extend[n:]; len(l.extend) == 0 {
+		l.extend = nil
+	}
+	for _, h := range now {
 		if !h.lasting() {
 			continue // settled meanwhile
 		}
@@ -129,22 +137,26 @@ func (f *frame) takeExtends(r *ddqv1.SubscribeRequest, visibility time.Duration)
 		r.Extends = append(r.Extends, e)
 		f.extended = append(f.extended, h)
 	}
-	l.extend = nil
 }
 
-// takeCheckpoints moves as many values into the frame as it takes; mu is held.
+// takeCheckpoints moves as many values into the frame as it takes; mu is held. The others wait for the
+// next one.
 func (f *frame) takeCheckpoints(r *ddqv1.SubscribeRequest) {
-	l, bytes := f.link, 0
+	l := f.link
 	for len(l.journal) > 0 && len(f.kept) < frameSettles {
 		c := l.journal[0]
-		if bytes += len(c.wire.Value); bytes > frameResults && len(f.kept) > 0 {
+		more := len(c.wire.Value)
+		if f.bytes > 0 && f.bytes+more > frameResults {
 			return
 		}
+		f.bytes += more
 		l.journal = l.journal[1:]
 		r.Checkpoints = append(r.Checkpoints, c.wire)
 		f.kept = append(f.kept, c)
 	}
-	l.journal = nil
+	if len(l.journal) == 0 {
+		l.journal = nil
+	}
 }
 
 // answerCheckpoints passes on which values are kept. Where one of a task is not, a call for each of

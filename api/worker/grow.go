@@ -84,8 +84,22 @@ func (t Task) GrowWire(more *ddqv1.Growth) error {
 		all.Again = more.Again
 	}
 	all.Suspend = all.Suspend || more.GetSuspend()
-	t.ending.grow, t.ending.grown = all, bytes
+	t.ending.grow, t.ending.grown, t.ending.items = all, bytes, itemsOf(all)
 	return nil
+}
+
+// itemsOf counts the items of a growth that may be many.
+func itemsOf(g *ddqv1.Growth) (n int) {
+	n = len(g.GetSteps()) + len(g.GetSkip())
+	for _, s := range g.GetSteps() {
+		n += len(s.GetAfter()) + len(s.GetTask().GetAttributes())
+	}
+	return n
+}
+
+// endingOf is the ending of a task that is suspended by a growth, in place of what else it asked for.
+func endingOf(suspend *ddqv1.Growth, asked ending) ending {
+	return ending{grow: suspend, grown: proto.Size(suspend), items: itemsOf(suspend), trace: asked.trace, settled: asked.settled}
 }
 
 // Growth returns what Grow, Skip and Again were given, for tests of handlers; nil for nothing.

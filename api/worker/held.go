@@ -102,6 +102,14 @@ func (h *held) end(from stage, nack *ddqv1.Nack) bool {
 	return true
 }
 
+// size is how many bytes go with h's outcome.
+func (h *held) size() int {
+	if h.nack != nil {
+		return len(h.nack.Error)
+	}
+	return h.ending.size()
+}
+
 // trace has the ack say in which trace the attempt was, if it is recorded; that of a step also says in
 // which span.
 func (h *held) trace() {

@@ -29,8 +29,10 @@ type ending struct {
 	tasks  []client.Task
 	next   []*ddqv1.EnqueueRequest // the same
 	bytes  int                     // of their payload
+	whole  int                     // bytes of them as they are sent
 	grow   *ddqv1.Growth           // nil: nothing
 	grown  int                     // bytes of it
+	items  int                     // in it
 
 	trace   Trace           // of the attempt: of what Enqueue is given, and kept with it
 	settled func(EventKind) // see OnSettled
@@ -38,8 +40,14 @@ type ending struct {
 	ctx     context.Context // the handler's; with a codec
 }
 
-// size is how many bytes go with the ack.
-func (e *ending) size() int { return len(e.result) + e.bytes + e.grown }
+// size is how many bytes go with the ack, and what its many items count.
+func (e *ending) size() int { return len(e.result) + e.whole + e.grown + itemBytes*e.items }
+
+// itemBytes is what an item of a repeated field counts beside its bytes: a server takes 65,536 in a message.
+const itemBytes = 96
+
+// sizeOf is what a message counts of a frame, with so many items in it.
+func sizeOf(m proto.Message, items int) int { return proto.Size(m) + itemBytes*(items+1) }
 
 func (e *ending) request(t client.Task) (*ddqv1.EnqueueRequest, error) {
 	t, err := t.Encoded(e.ctx, e.codec)
@@ -71,7 +79,7 @@ func (t Task) Enqueue(tasks ...client.Task) error {
 	if t.ending == nil {
 		return nil
 	}
-	next, bytes := slices.Clone(t.ending.next), t.ending.bytes
+	next, bytes, whole := slices.Clone(t.ending.next), t.ending.bytes, t.ending.whole
 	for i := range tasks {
 		r, err := t.ending.request(tasks[i])
 		if err != nil {
@@ -80,7 +88,7 @@ func (t Task) Enqueue(tasks ...client.Task) error {
 		if beside := proto.Size(r) - len(r.Payload); beside > maxBeside {
 			return fmt.Errorf("a task to be enqueued with the ack has %d bytes beside its payload; at most %d are allowed", beside, maxBeside)
 		}
-		next, bytes = append(next, r), bytes+len(r.Payload)
+		next, bytes, whole = append(next, r), bytes+len(r.Payload), whole+sizeOf(r, len(r.Attributes))
 	}
 	switch {
 	case len(next) > MaxEnqueue:
@@ -88,7 +96,7 @@ func (t Task) Enqueue(tasks ...client.Task) error {
 	case bytes > MaxEnqueueBytes:
 		return fmt.Errorf("tasks to be enqueued with the ack have %d bytes of payload; at most %d are allowed", bytes, MaxEnqueueBytes)
 	}
-	t.ending.next, t.ending.bytes = next, bytes
+	t.ending.next, t.ending.bytes, t.ending.whole = next, bytes, whole
 	t.ending.tasks = append(t.ending.tasks, tasks...)
 	return nil
 }

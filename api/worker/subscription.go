@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -221,8 +219,15 @@ func (s *subscription) admit(l *link, h *held) {
 func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	var nack *ddqv1.Nack
 	suspend := GrowthOf(err)
-	if err != nil && suspend == nil {
+	ending := h.ending // the handler has returned
+	if suspend != nil {
+		ending = endingOf(suspend, ending)
+	}
+	switch {
+	case err != nil && suspend == nil:
 		nack = nackOf(ctx, err)
+	case ending.size() > mostResult: // no server takes the frame that it is in, which has those of others
+		nack = nackOf(ctx, fmt.Errorf("what goes with the ack counts %d bytes, with its tasks, steps and result; at most %d are allowed", ending.size(), mostResult))
 	}
 	var now time.Time
 	if s.cfg.adapts {
@@ -237,8 +242,8 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	if nack != nil {
 		h.traceNack(nack)
 	}
-	if suspend != nil && h.stage.Load() == running {
-		h.ending = ending{grow: suspend, grown: proto.Size(suspend), trace: h.ending.trace, settled: h.ending.settled}
+	if h.stage.Load() == running {
+		h.ending = ending
 	}
 	if h.end(running, nack) {
 		h.settled = h.ending.settled
