@@ -602,3 +602,22 @@ func TestWhatMayBeStoredIsUnknown(t *testing.T) {
 		})
 	}
 }
+
+// What became of an idempotency key is said by a call as by the stream.
+func TestReceiptSaysWhatBecameOfTheKey(t *testing.T) {
+	for _, unary := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := start(t, &fakeServer{}, Config{Unary: unary})
+			task := Task{Topic: "mail", Idempotency: &Idempotency{Key: "k"}}
+			first, err := c.Enqueue(t.Context(), task)
+			if err != nil || first.Key != KeyEnqueued || first.Version != 1 {
+				t.Errorf("unary %v: got %+v, %v", unary, first, err)
+			}
+			task.ID = ""
+			again, err := c.Enqueue(t.Context(), task)
+			if err != nil || again.Key != KeyReturned || again.Version != 0 || again.ID != first.ID {
+				t.Errorf("unary %v: got %+v, %v", unary, again, err)
+			}
+		})
+	}
+}

@@ -96,6 +96,15 @@ func (f *fakeServer) store(t *ddqv1.EnqueueRequest) *ddqv1.EnqueueResult {
 			return &ddqv1.EnqueueResult{Id: t.GetId(), Error: err}
 		}
 	}
+	outcome := ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+	if key := t.GetIdempotency().GetKey(); key != "" {
+		for id, other := range f.stored {
+			if other.GetIdempotency().GetKey() == key {
+				return &ddqv1.EnqueueResult{Id: id, IdempotencyOutcome: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED}
+			}
+		}
+		outcome = ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED
+	}
 	_, known := f.stored[t.GetId()]
 	if f.stored == nil {
 		f.stored = make(map[string]*ddqv1.EnqueueRequest)
@@ -105,7 +114,7 @@ func (f *fakeServer) store(t *ddqv1.EnqueueRequest) *ddqv1.EnqueueResult {
 	if at := t.GetExecuteTime(); at != nil {
 		due = at.AsTime()
 	}
-	return &ddqv1.EnqueueResult{Id: t.GetId(), ExecuteTime: timestamppb.New(due), Deduplicated: known}
+	return &ddqv1.EnqueueResult{Id: t.GetId(), ExecuteTime: timestamppb.New(due), Deduplicated: known, IdempotencyOutcome: outcome}
 }
 
 func (f *fakeServer) Enqueue(_ context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.EnqueueResponse, error) {
@@ -116,7 +125,7 @@ func (f *fakeServer) Enqueue(_ context.Context, r *ddqv1.EnqueueRequest) (*ddqv1
 	if res.GetError() != nil {
 		return nil, status.Error(codes.Code(res.GetError().GetCode()), res.GetError().GetMessage())
 	}
-	return &ddqv1.EnqueueResponse{Id: res.GetId(), ExecuteTime: res.GetExecuteTime(), Deduplicated: res.GetDeduplicated()}, nil
+	return &ddqv1.EnqueueResponse{Id: res.GetId(), ExecuteTime: res.GetExecuteTime(), Deduplicated: res.GetDeduplicated(), IdempotencyOutcome: res.GetIdempotencyOutcome()}, nil
 }
 
 func (f *fakeServer) EnqueueBatch(_ context.Context, r *ddqv1.EnqueueBatchRequest) (*ddqv1.EnqueueBatchResponse, error) {

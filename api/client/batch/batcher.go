@@ -1,7 +1,9 @@
 package batch
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -40,6 +42,9 @@ type Enqueuer interface {
 	EnqueueBatch(context.Context, []client.Task) ([]client.Result, error)
 }
 
+// errNoResult is what a task hears of which an Enqueuer said nothing.
+var errNoResult = errors.New("the enqueuer gave no result")
+
 // Batcher enqueues for one who does not want to wait for each task: Add
 // returns at once, and the outcome goes to a function. Whoever has a goroutine
 // for each task needs none; client.Client batches those by itself.
@@ -51,6 +56,7 @@ type Batcher struct {
 	to     Enqueuer
 	cfg    Config
 	slots  chan struct{} // holds one value for each batch in flight
+	flush  chan struct{} // holds a value while somebody takes all slots
 	flying sync.WaitGroup
 
 	mu     sync.Mutex
@@ -63,7 +69,7 @@ type Batcher struct {
 // New returns a Batcher that enqueues to a client. Close it before the client.
 func New(to Enqueuer, cfg Config) *Batcher {
 	cfg = cfg.withDefaults()
-	return &Batcher{to: to, cfg: cfg, slots: make(chan struct{}, cfg.InFlight)}
+	return &Batcher{to: to, cfg: cfg, slots: make(chan struct{}, cfg.InFlight), flush: make(chan struct{}, 1)}
 }
 
 // Add takes a task on its way. then, which may be nil, learns what became of
@@ -107,6 +113,12 @@ func (b *Batcher) Add(ctx context.Context, task client.Task, then func(client.Re
 // Flush sends what is waiting and returns when everything added so far has its
 // outcome, or ctx ends.
 func (b *Batcher) Flush(ctx context.Context) error {
+	select {
+	case b.flush <- struct{}{}: // two that have some slots each would wait for those of the other
+		defer func() { <-b.flush }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if err := b.reserve(ctx); err != nil {
 		return err
 	}
@@ -170,8 +182,12 @@ func (b *Batcher) launch() {
 	b.tasks, b.then = nil, nil
 	b.flying.Go(func() {
 		defer func() { <-b.slots }()
-		results, _ := b.to.EnqueueBatch(context.Background(), tasks) // each result has its error
-		for i, r := range results {
+		results, err := b.to.EnqueueBatch(context.Background(), tasks) // each result has its error
+		for i := range then {
+			r := client.Result{Err: cmp.Or(err, errNoResult)}
+			if i < len(results) {
+				r = results[i]
+			}
 			if then[i] != nil {
 				then[i](r.Receipt, r.Err)
 			}

@@ -140,3 +140,65 @@ func TestBatcherHoldsCallersBack(t *testing.T) {
 		}
 	})
 }
+
+// Whoever flushes waits for what is in flight, not for others who flush.
+func TestFlushesBesideEachOtherReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(&fake{answer: func() error { time.Sleep(20 * time.Millisecond); return nil }}, Config{MaxTasks: 2, InFlight: 4})
+		defer b.Close()
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 50 {
+					if err := b.Add(t.Context(), client.Task{Topic: "t"}, nil); err != nil {
+						t.Error(err)
+					}
+					if err := b.Flush(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("took %v", took)
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		b.flush <- struct{}{} // another one is at it
+		if err := b.Flush(over); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		<-b.flush
+	})
+}
+
+// silent answers a batch as a whole.
+type silent struct{ err error }
+
+func (s silent) EnqueueBatch(context.Context, []client.Task) ([]client.Result, error) {
+	return nil, s.err
+}
+
+func TestEachTaskHearsOfABatchWithoutResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, want := range []error{errors.New("no network"), errNoResult} {
+			s := silent{want}
+			if want == errNoResult {
+				s.err = nil
+			}
+			b, heard := New(s, Config{}), 0
+			for range 3 {
+				_ = b.Add(t.Context(), client.Task{Topic: "t"}, func(_ client.Receipt, err error) {
+					if heard++; !errors.Is(err, want) {
+						t.Errorf("got %v, want %v", err, want)
+					}
+				})
+			}
+			if _ = b.Close(); heard != 3 {
+				t.Errorf("%d of 3 heard", heard)
+			}
+		}
+	})
+}
