@@ -221,9 +221,11 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 		if kind != 0 && kind <= Released {
 			done[kind]++
 		}
-		if kind != 0 && h.settled != nil {
-			hear := h.settled
-			heard, h.settled = append(heard, func() { hear(kind) }), nil
+		if kind == 0 {
+			continue
+		}
+		if hear := h.hearing.known(kind); hear != nil {
+			heard = append(heard, func() { hear(kind) })
 		}
 	}
 	f.answerCheckpoints(m)

@@ -35,7 +35,7 @@ type held struct {
 	later    bool        // its outcome is to be sent again after a while; guarded by sub.mu
 	repeated bool        // the outcome was sent before, and may have been accepted; guarded by sub.mu
 
-	settled func(EventKind) // hears what became of the outcome; nil: nobody does; guarded by sub.mu
+	hearing hearing // of what became of the outcome
 
 	via      *link         // that its outcome goes to: the one it came on while that lives; guarded by sub.mu
 	asked    bool          // an extend was not answered yet; guarded by sub.mu
@@ -54,6 +54,7 @@ func (h *held) fill(sub *subscription, l *link, d *ddqv1.Delivery, now time.Time
 	h.task.fill(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
 	h.task.ending, h.task.journal = &h.ending, &h.journal
+	h.ending.settled = &h.hearing
 	h.bytes = len(h.task.Payload) + h.journal.fill(h, d.GetJournal())
 	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0
 	h.holdFor(now, time.Duration(d.GetHoldMs())*time.Millisecond)

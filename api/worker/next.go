@@ -35,7 +35,7 @@ type ending struct {
 	items  int                     // in it
 
 	trace   Trace           // of the attempt: of what Enqueue is given, and kept with it
-	settled func(EventKind) // see OnSettled
+	settled *hearing        // of the task; nil: no worker made it
 	codec   client.Codec    // of what Enqueue and Grow are given; nil: as it is
 	ctx     context.Context // the handler's; with a codec
 }

@@ -246,7 +246,6 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 		h.ending = ending
 	}
 	if h.end(running, nack) {
-		h.settled = h.ending.settled
 		s.unlive(h)
 		s.say(h)
 	}

@@ -119,3 +119,39 @@ func TestHandlerThatGoesOnPastItsTimeoutLosesItsTask(t *testing.T) {
 		}
 	})
 }
+
+// What became of an attempt that was given up is told, whether its middleware asks before or after.
+func TestAttemptThatIsGivenUpHearsItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := make(chan string, 2)
+		stuck := make(chan struct{})
+		x := start(t, &fakeServer{}, Config{HandlerTimeout: time.Minute}, HandlerFunc(func(_ context.Context, task Task) error {
+			hear := func(k EventKind) { heard <- task.ID + " " + k.String() }
+			if task.ID == "before" {
+				task.OnSettled(hear)
+			}
+			<-stuck
+			if task.ID == "after" {
+				task.OnSettled(hear)
+			}
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("before", "after")
+		time.Sleep(2 * time.Minute)
+		select {
+		case got := <-heard:
+			if got != "before nacked" {
+				t.Errorf("heard %q", got)
+			}
+		default:
+			t.Error("nothing heard while the handler is stuck")
+		}
+		close(stuck)
+		synctest.Wait()
+		if len(heard) != 1 || <-heard != "after nacked" {
+			t.Error("nothing heard by who asked later")
+		}
+	})
+}

@@ -1,5 +1,7 @@
 package worker
 
+import "sync"
+
 import "encoding/hex"
 
 // Trace is the trace context of whoever enqueued a task, as W3C Trace Context has it; empty when it
@@ -13,13 +15,41 @@ type Trace struct {
 }
 
 // OnSettled has f called once the server has answered to the outcome of the handler: with Acked, Nacked,
-// Released, or Lost when it did not count. It is not called when no answer comes. f is called from a
+// Released, or Lost when it did not count. The outcome of one that goes on past its timeout is that failure;
+// f may be called before OnSettled returns then. It is not called when no answer comes. f is called from a
 // goroutine of the worker, and must be quick. It is for middleware, which calls it before it returns;
 // package api/tracing does.
 func (t Task) OnSettled(f func(EventKind)) {
-	if t.ending != nil {
-		t.ending.settled = f
+	if t.ending != nil && t.ending.settled != nil {
+		t.ending.settled.await(f)
 	}
+}
+
+// hearing is who is to hear what became of an outcome. A handler that was given up may ask after it is known.
+type hearing struct {
+	mu   sync.Mutex
+	f    func(EventKind) // nil: nobody; guarded by mu
+	kind EventKind       // 0: not known; guarded by mu
+}
+
+func (s *hearing) await(f func(EventKind)) {
+	s.mu.Lock()
+	kind := s.kind
+	if kind == 0 {
+		s.f = f
+	}
+	s.mu.Unlock()
+	if kind != 0 {
+		f(kind)
+	}
+}
+
+// known says what became of the outcome, and returns who is to hear it; nil: nobody.
+func (s *hearing) known(kind EventKind) (f func(EventKind)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, s.f, s.kind = s.f, nil, kind
+	return f
 }
 
 // recorded is the id of the trace, nil when there is none, or nobody records it. A traceparent is the
