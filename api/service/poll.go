@@ -12,8 +12,8 @@ import (
 // Retrieve waits up to wait for due tasks and returns at most n, held.
 func (s *Delivery) Retrieve(ctx context.Context, o subscription.Options, n int, wait time.Duration) ([]subscription.Delivery, error) {
 	l := s.limits
-	if n < 1 || n > l.RetrieveTasks {
-		return nil, problem.BadField("max_tasks", "OUT_OF_RANGE_FIELD", "max_tasks must be 1 to %d", l.RetrieveTasks)
+	if most := min(l.RetrieveTasks, l.MaxInFlight); n < 1 || n > most {
+		return nil, problem.BadField("max_tasks", "OUT_OF_RANGE_FIELD", "max_tasks must be 1 to %d", most)
 	}
 	if wait < 0 || wait > l.RetrieveWait {
 		return nil, problem.BadField("wait_ms", "OUT_OF_RANGE_FIELD", "wait_ms must be 0 to %d", l.RetrieveWait.Milliseconds())
@@ -25,6 +25,7 @@ func (s *Delivery) Retrieve(ctx context.Context, o subscription.Options, n int, 
 		return nil, err
 	}
 	if err := sub.Grant(n); err != nil {
+		sub.Unsubscribe(nil)
 		return nil, err
 	}
 	out.await(ctx, max(wait, minRetrieveWait))

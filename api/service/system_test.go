@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
@@ -362,6 +364,22 @@ func TestRetrieveWaitsForTheFirstTask(t *testing.T) {
 		}
 		if got, err := s.Delivery.Retrieve(t.Context(), subscription.Options{Topic: "mail"}, 5, time.Second); err != nil || len(got) != 0 {
 			t.Errorf("empty topic: %d, %v", len(got), err)
+		}
+	})
+}
+
+// A retrieve of more than a worker may have is refused for what it is, and leaves nothing behind.
+func TestRetrieveOfTooManyLeavesNoSubscription(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{Limits: actors.Limits{MaxInFlight: 100}}, func(t *testing.T, s *service.Service) {
+		for n, field := range map[int]string{150: "max_tasks", 0: "max_tasks", 100: ""} {
+			_, err := s.Delivery.Retrieve(t.Context(), subscription.Options{Topic: "mail"}, n, 0)
+			var e *problem.Error
+			if errors.As(err, &e); (err != nil) != (field != "") || e != nil && e.Field != field {
+				t.Errorf("%d: got %v", n, err)
+			}
+		}
+		if left, err := s.Node().Peer().Workers(t.Context(), fleet.WorkersQuery{Most: 10}); err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v, %v", left, err)
 		}
 	})
 }
