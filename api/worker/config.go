@@ -131,15 +131,16 @@ func (s *settings) maxBytes() int64 {
 
 // The worker's own pauses.
 const (
-	connectTimeout = 10 * time.Second       // for the server's first word on a stream
-	longestPause   = 400 * time.Millisecond // between two attempts to connect
-	topicPause     = 2 * time.Second        // at most, between two looks for a topic that does not exist
-	steadyAfter    = 5 * time.Second        // a stream that lasted so long was no failed attempt
-	cancelGrace    = time.Second            // for cancelled handlers to return
-	flushTimeout   = 5 * time.Second        // for the last settlements to be answered
-	hearingTimeout = time.Second            // for the last answers on a stream that another replaces
-	frameSettles   = 1000                   // settlements in one frame, at most
-	frameExtends   = 4000                   // extends in one frame, at most
-	frameResults   = 1 << 20                // bytes that go with the outcomes and checkpoints of one frame, but for one large one
-	mostResult     = 11 << 19               // bytes that go with one ack: with extends, a frame is under the 6 MiB that a server takes
+	connectTimeout   = 10 * time.Second       // for the server's first word on a stream
+	longestPause     = 400 * time.Millisecond // between two attempts to connect
+	topicPause       = 2 * time.Second        // at most, between two looks for a topic that does not exist
+	steadyAfter      = 5 * time.Second        // a stream that lasted so long was no failed attempt
+	credentialsGrace = 15 * time.Minute       // for credentials to be renewed that counted before
+	cancelGrace      = time.Second            // for cancelled handlers to return
+	flushTimeout     = 5 * time.Second        // for the last settlements to be answered
+	hearingTimeout   = time.Second            // for the last answers on a stream that another replaces
+	frameSettles     = 1000                   // settlements in one frame, at most
+	frameExtends     = 4000                   // extends in one frame, at most
+	frameResults     = 1 << 20                // bytes that go with the outcomes and checkpoints of one frame, but for one large one
+	mostResult       = 11 << 19               // bytes that go with one ack: with extends, a frame is under the 6 MiB that a server takes
 )

@@ -33,9 +33,11 @@ func (t *topicWorker) stayConnected(ctx context.Context, at *place) error {
 	pauses := reconnects()
 	var outage interruption
 	var x *session
+	var taken time.Time // when a server took the subscription last
 	defer func() { t.dismiss(x) }()
 	for {
 		next, err := t.connect(ctx, at)
+		refused := at.node == "" && refusal(err) && !passingRefusal(err, taken)
 		if err == nil {
 			opened := time.Now()
 			t.events.report(Event{Kind: Connected, Topic: t.sub.topic, Node: at.node})
@@ -45,6 +47,7 @@ func (t *topicWorker) stayConnected(ctx context.Context, at *place) error {
 			at.moved(true)
 			err = x.wait(ctx)
 			at.moved(false)
+			taken = time.Now()
 			if !errors.Is(err, errDraining) {
 				t.dismiss(x)
 			}
@@ -56,12 +59,15 @@ func (t *topicWorker) stayConnected(ctx context.Context, at *place) error {
 			return nil
 		}
 		t.events.report(Event{Kind: Disconnected, Topic: t.sub.topic, Node: at.node, Err: err})
-		if refusal(err) && at.node == "" {
+		if refused {
 			return err
 		}
 		t.fleet.refresh()
 		pause, why := max(pauses.NextBackOff(), retryAfter(err)), "subscription interrupted; connecting again"
-		if status.Code(err) == codes.NotFound {
+		switch status.Code(err) {
+		case codes.Unauthenticated:
+			pause, why = topicPause/2+rand.N(topicPause/2), "credentials do not count; connecting again with those that there are then"
+		case codes.NotFound:
 			pause, why = topicPause/2+rand.N(topicPause/2), "topic does not exist; waiting for it"
 		}
 		t.cfg.Logger.Log(ctx, outage.level(at.level(err), time.Now()), why, "topic", t.sub.topic, "node", at.node, "err", err)
@@ -150,7 +156,7 @@ func (t *topicWorker) greet(rpc subscribeStream, at *place) (*ddqv1.Subscribed, 
 	return reply.GetSubscribed(), nil
 }
 
-// refusal reports whether trying again is pointless. A topic that does not exist may be
+// refusal reports whether trying again is pointless when a server does not take a subscription. A topic that does not exist may be
 // made yet, or again: a worker need not start after it, nor end with it.
 func refusal(err error) bool {
 	switch status.Code(err) {
@@ -159,6 +165,13 @@ func refusal(err error) bool {
 		return true
 	}
 	return false
+}
+
+// passingRefusal reports whether credentials that do not count may do so again. They did when a server
+// took the subscription last, and whoever renews them may be away for a while, for the server, too: that
+// ends no worker.
+func passingRefusal(err error, taken time.Time) bool {
+	return status.Code(err) == codes.Unauthenticated && !taken.IsZero() && time.Since(taken) < credentialsGrace
 }
 
 // retryAfter returns how long the server asked to wait.

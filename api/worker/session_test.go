@@ -411,3 +411,51 @@ func TestTasksKeepWhatTheyCameWith(t *testing.T) {
 		}
 	})
 }
+
+// Credentials that counted may not for a while: whoever renews them is away. That ends no worker, as no
+// end of a stream does; credentials that never counted do, and those that are not renewed.
+func TestCredentialsThatCountedAreWaitedFor(t *testing.T) {
+	denied := status.Error(codes.Unauthenticated, "the credentials are not valid")
+	for name, c := range map[string]struct {
+		from, until int // of the attempts to connect, those that are refused
+		end         error
+		ends        bool
+	}{
+		"from the first":       {from: 1, until: 1, ends: true},
+		"for a while":          {from: 2, until: 100, end: denied},
+		"for good":             {from: 2, until: 1 << 30, end: denied, ends: true},
+		"the stream is broken": {from: 0, until: 0, end: status.Error(codes.InvalidArgument, "bad frame")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeServer{}
+				f.greet = func(n int, _ *ddqv1.Hello) error {
+					if n >= c.from && n <= c.until {
+						return denied
+					}
+					return nil
+				}
+				x := start(t, f, Config{}, HandlerFunc(func(context.Context, Task) error { return nil }))
+				began := time.Now()
+				if c.from != 1 {
+					(<-x.streams).end <- c.end
+				}
+				if c.ends {
+					err := <-x.ran
+					x.ran <- nil // for the cleanup
+					if took := time.Since(began); !strings.Contains(err.Error(), "not valid") || (c.from == 1) != (took < time.Second) || took > credentialsGrace+topicPause {
+						t.Errorf("after %v: %v", took, err)
+					}
+					return
+				}
+				st := <-x.streams
+				synctest.Wait()
+				st.deliver("a")
+				synctest.Wait()
+				if _, _, acked, _, _ := st.books(); len(acked) != 1 {
+					t.Errorf("acked %v", acked)
+				}
+			})
+		})
+	}
+}

@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,4 +116,56 @@ func TestLateDeliveriesAreGivenBack(t *testing.T) {
 			t.Errorf("%d released", got)
 		}
 	})
+}
+
+// A server that takes its time with the last settlements is heard out while it answers; one that is
+// there and says nothing, for as long as the grace period.
+func TestLastSettlementsAreHeardOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers int // of 10 frames
+		took    time.Duration
+	}{
+		"slowly": {10, 40 * time.Second},
+		"never":  {0, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeServer{}
+				var frames []uint64
+				var mu sync.Mutex
+				f.results = func(_ *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+					mu.Lock()
+					defer mu.Unlock()
+					frames = append(frames, r.GetSequence())
+					return nil
+				}
+				x := start(t, f, Config{Concurrency: 10, Grace: 18 * time.Second}, HandlerFunc(func(_ context.Context, task Task) error {
+					n, _ := strconv.Atoi(task.ID[1:])
+					time.Sleep(time.Duration(n) * 100 * time.Millisecond) // in a frame of its own
+					return nil
+				}))
+				st := <-x.streams
+				synctest.Wait()
+				st.deliver(ids(0, 10)...)
+				time.Sleep(2 * time.Second)
+				mu.Lock()
+				sent := slices.Clone(frames)
+				mu.Unlock()
+				if len(sent) != 10 {
+					t.Errorf("%d frames", len(sent))
+				}
+				began := time.Now()
+				go func() {
+					for _, sequence := range sent[:min(c.answers, len(sent))] {
+						time.Sleep(4 * time.Second)
+						st.send(&ddqv1.SubscribeResponse{Settled: []*ddqv1.Settled{{Sequence: sequence}}})
+					}
+				}()
+				err := x.end()
+				if (err == nil) != (c.answers > 0) || time.Since(began) != c.took {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+			})
+		})
+	}
 }

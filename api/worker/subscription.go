@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -127,14 +126,39 @@ func (s *subscription) adaptTo(batch []held, now time.Time) {
 	}
 }
 
-// flush waits until the server has answered every settlement.
+// flush waits until the server has answered every settlement. It goes on while there are answers, and
+// for as long as the grace period while there is a stream that may bring them.
 func (s *subscription) flush() error {
-	if s.await(flushTimeout, s.settled) {
-		return nil
+	began := time.Now()
+	for left := s.unsettled(); !s.await(flushTimeout, s.settled); {
+		before := left
+		if left = s.unsettled(); left < before || s.spoken() && time.Since(began) < s.cfg.Grace {
+			continue
+		}
+		return fmt.Errorf("the server did not confirm the last %d settlements", left)
 	}
+	return nil
+}
+
+// unsettled counts the outcomes that no server has answered.
+func (s *subscription) unsettled() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.New("the server did not confirm the last settlements")
+	n = len(s.settle) + len(s.later)
+	for _, l := range s.links {
+		n += len(l.settle)
+	}
+	for _, f := range s.unanswered {
+		n += len(f.settled)
+	}
+	return n
+}
+
+// spoken reports whether somebody speaks for the subscription.
+func (s *subscription) spoken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.links) > 0
 }
 
 // await waits for up to d until is holds, which changes only when moved says so.
