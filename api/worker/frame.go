@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -17,6 +18,7 @@ type frame struct {
 	sent     time.Time // not later than it left
 	slow     bool      // it was answered in part; guarded by sub.mu
 	bytes    int       // of what it carries, as far as that is much
+	alone    bool      // it has the only outcome in flight on its link, which may break the stream
 }
 
 // part takes those out of f that m, one of several answers, decides, as a frame of their own.
@@ -68,7 +70,9 @@ func (s *speakers) take(l *link, r *ddqv1.SubscribeRequest) (ok bool, pause time
 	r.Credit, r.Sequence = nil, 0
 	r.Acks, r.Nacks, r.Extends, r.Checkpoints = r.Acks[:0], r.Nacks[:0], r.Extends[:0], r.Checkpoints[:0]
 	f := &frame{link: l, sent: time.Now()}
-	f.takeSettled(r)
+	if !s.singled(f) {
+		f.takeSettled(r)
+	}
 	f.takeExtends(r, s.cfg.VisibilityTimeout)
 	f.takeCheckpoints(r)
 	if len(f.settled)+len(f.extended)+len(f.kept) > 0 {
@@ -83,10 +87,34 @@ func (s *speakers) take(l *link, r *ddqv1.SubscribeRequest) (ok bool, pause time
 	return r.Sequence > 0 || r.Credit != nil, 0
 }
 
+// singled has the frame take one outcome that may break the stream, and no others, when there is one;
+// true: it has to wait for what is in flight, and so have the others. mu is held.
+func (s *speakers) singled(f *frame) (waits bool) {
+	l := f.link
+	if s.suspects == 0 {
+		return false
+	}
+	i := slices.IndexFunc(l.settle, func(h *held) bool { return h.suspect })
+	if i < 0 {
+		return false
+	}
+	for _, other := range s.unanswered {
+		if l.single = other.link == l && len(other.settled) > 0; l.single {
+			return true
+		}
+	}
+	l.settle[0], l.settle[i] = l.settle[i], l.settle[0]
+	f.alone = true
+	return false
+}
+
 // takeSettled moves outcomes into the frame; mu is held.
 func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
 	l := f.link
 	n, bytes := fitting(l.settle)
+	if f.alone {
+		n = 1
+	}
 	if n == 0 {
 		return
 	}
@@ -239,6 +267,8 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 	switch {
 	case !l.attached:
 		poke(l.heard)
+	case l.single:
+		poke(l.wake)
 	case l.draining, l.quiet:
 		s.stirUp(l) // it has nothing more to say, or need not wait any longer
 	}
@@ -255,6 +285,7 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 // accepted returns what became of h's outcome, which is Lost when it did not count, or 0 when it is
 // to be sent again; mu is held.
 func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult, now time.Time) EventKind {
+	s.suspect(h, false)
 	err := results[string(h.ack.HoldToken)].GetError() // nil without results
 	if h.repeated && gone(err) && now.Before(h.deadline) {
 		// The hold had time left, so what ended it was this outcome, of which the

@@ -3,12 +3,15 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/api/client"
@@ -165,4 +168,49 @@ func TestExtendsOfManyTasksAreSeveralFrames(t *testing.T) {
 	if extends != 9_500 || acks != 9_500 {
 		t.Errorf("%d extends and %d acks in frames", extends, acks)
 	}
+}
+
+// An ack that breaks the stream which it goes on is found, and fails its own attempt; those beside it, of
+// which nobody knew whether they counted, are settled. So does one whose failure breaks streams, too, which
+// is left to its hold.
+func TestAckThatBreaksStreamsFailsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		f.results = func(st *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+			bad := slices.ContainsFunc(r.GetAcks(), func(a *ddqv1.Ack) bool { return a.GetTaskId() == "bad" || a.GetTaskId() == "worse" }) ||
+				slices.ContainsFunc(r.GetNacks(), func(n *ddqv1.Nack) bool { return n.GetTaskId() == "worse" })
+			if bad {
+				st.end <- status.Error(codes.ResourceExhausted, "message too large")
+				return nil
+			}
+			return accept(r)
+		}
+		all, heard := make(chan struct{}), make(map[string]EventKind)
+		var mu sync.Mutex
+		x := start(t, f, Config{Concurrency: 50, MaxInFlight: 50}, HandlerFunc(func(_ context.Context, task Task) error {
+			task.OnSettled(func(k EventKind) {
+				mu.Lock()
+				defer mu.Unlock()
+				heard[task.ID] = k
+			})
+			<-all
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver(append(ids(0, 40), "bad", "worse")...)
+		synctest.Wait()
+		close(all)
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, id := range ids(0, 40) {
+			if heard[id] != Acked {
+				t.Errorf("%s: %v", id, heard[id])
+			}
+		}
+		if stats := x.w.Stats(); heard["bad"] != Nacked || stats.Lost != 1 || stats.Disconnected > 4 {
+			t.Errorf("the bad one is %v, %+v", heard["bad"], stats)
+		}
+	})
 }

@@ -35,6 +35,7 @@ type held struct {
 	later    bool        // its outcome is to be sent again after a while; guarded by sub.mu
 	repeated bool        // the outcome was sent before, and may have been accepted; guarded by sub.mu
 
+	suspect bool    // the outcome may be what broke a stream: see reclaim; guarded by sub.mu
 	hearing hearing // of what became of the outcome
 
 	via      *link         // that its outcome goes to: the one it came on while that lives; guarded by sub.mu

@@ -14,6 +14,7 @@ type link struct {
 	settle   []*held       // outcomes to send
 	extend   []*held       // holds to ask more of
 	journal  []*checkpoint // to send
+	single   bool          // an outcome that goes alone waits for the answer to what is in flight
 }
 
 // poke leaves a sign on c, which has room for one.

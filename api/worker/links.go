@@ -3,6 +3,8 @@ package worker
 import (
 	"slices"
 	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
 // join makes l speak for the subscription, beside those that do already. What
@@ -46,8 +48,9 @@ func (s *subscription) leave(l *link) bool {
 }
 
 // reclaim has said again what the server of l, which has left, did not answer: a
-// token settles once, however often it is sent.
-func (s *subscription) reclaim(l *link) {
+// token settles once, however often it is sent. Where one of the outcomes may have
+// broken the stream, each goes alone; one that breaks the next stream, too, is failed.
+func (s *subscription) reclaim(l *link, broken error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for sequence, f := range s.unanswered {
@@ -58,11 +61,41 @@ func (s *subscription) reclaim(l *link) {
 		unheard(f.kept)
 		for _, h := range f.settled {
 			h.repeated = true
+			if broken != nil && f.alone && !s.condemn(h, broken) {
+				continue
+			}
+			s.suspect(h, broken != nil)
 			s.say(h)
 		}
 	}
 	l.asked = 0
 	s.confirm()
+}
+
+// condemn makes an outcome that broke streams a failure of the attempt, which says why; false: it was one
+// already, and nobody is told of it any more. mu is held.
+func (s *subscription) condemn(h *held, why error) bool {
+	if h.nack != nil {
+		s.suspect(h, false)
+		s.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
+		s.cfg.Logger.Warn("settlement breaks the stream", "topic", s.topic, "task", h.ack.TaskId, "err", why)
+		return false
+	}
+	h.nack = &ddqv1.Nack{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken, Error: shorten("the server ends the stream of this ack: " + why.Error())}
+	h.ack.Enqueue, h.ack.Grow, h.ack.Result = nil, nil, nil
+	return true
+}
+
+// suspect notes whether h may break the stream that it goes on; mu is held.
+func (s *speakers) suspect(h *held, is bool) {
+	if h.suspect == is {
+		return
+	}
+	if h.suspect = is; is {
+		s.suspects++
+	} else {
+		s.suspects--
+	}
 }
 
 // confirm has the holds of sessions that left confirmed elsewhere; mu is held.

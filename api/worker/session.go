@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -75,6 +77,24 @@ func (x *session) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// broken is why the session ended, where something that it sent may be why; else nil.
+func (x *session) broken() error {
+	select {
+	case <-x.done:
+	default:
+		return nil
+	}
+	switch status.Code(x.err) {
+	case codes.InvalidArgument, codes.Internal:
+		return x.err
+	case codes.ResourceExhausted:
+		if retryAfter(x.err) == 0 {
+			return x.err
+		}
+	}
+	return nil
 }
 
 // read hands on what the server sends until the stream ends.

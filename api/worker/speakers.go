@@ -15,6 +15,7 @@ type speakers struct {
 	lowered    int               // the lowest limit so far, which was said; guarded by mu
 	settle     []*held           // outcomes while nobody speaks; guarded by mu
 	unanswered map[uint64]*frame // by sequence; guarded by mu
+	suspects   int               // outcomes that may break a stream; guarded by mu
 	sequence   uint64            // of the last frame with settlements; guarded by mu
 }
 

@@ -78,7 +78,7 @@ func (t *topicWorker) handOver(old, x *session) {
 	left := old != nil && t.leave(old)
 	if left {
 		old.hearOut()
-		t.sub.reclaim(&old.link)
+		t.sub.reclaim(&old.link, old.broken())
 	}
 	t.join(x)
 	if left {
@@ -92,7 +92,7 @@ func (t *topicWorker) dismiss(x *session) {
 		return
 	}
 	x.hearOut()
-	t.sub.reclaim(&x.link)
+	t.sub.reclaim(&x.link, x.broken())
 	x.retire()
 }
 
