@@ -252,7 +252,7 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 		if kind == 0 {
 			continue
 		}
-		if hear := h.hearing.known(kind); hear != nil {
+		if hear := h.known(kind); hear != nil {
 			heard = append(heard, func() { hear(kind) })
 		}
 	}
@@ -285,7 +285,9 @@ func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 // accepted returns what became of h's outcome, which is Lost when it did not count, or 0 when it is
 // to be sent again; mu is held.
 func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult, now time.Time) EventKind {
-	s.suspect(h, false)
+	if h.suspect {
+		s.suspect(h, false)
+	}
 	err := results[string(h.ack.HoldToken)].GetError() // nil without results
 	if h.repeated && gone(err) && now.Before(h.deadline) {
 		// The hold had time left, so what ended it was this outcome, of which the

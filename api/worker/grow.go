@@ -72,7 +72,7 @@ func (t Task) GrowWire(more *ddqv1.Growth) error {
 	if all == nil {
 		all = &ddqv1.Growth{}
 	}
-	steps, bytes := len(all.Steps)+len(more.GetSteps()), t.ending.grown+proto.Size(more)
+	steps, bytes := len(all.Steps)+len(more.GetSteps()), int(t.ending.grown)+proto.Size(more)
 	switch {
 	case steps > MaxGrow:
 		return fmt.Errorf("%d steps to be added to the workflow; at most %d are allowed", steps, MaxGrow)
@@ -84,7 +84,7 @@ func (t Task) GrowWire(more *ddqv1.Growth) error {
 		all.Again = more.Again
 	}
 	all.Suspend = all.Suspend || more.GetSuspend()
-	t.ending.grow, t.ending.grown, t.ending.items = all, bytes, itemsOf(all)
+	t.ending.grow, t.ending.grown, t.ending.items = all, int32(bytes), int32(itemsOf(all))
 	return nil
 }
 
@@ -98,8 +98,8 @@ func itemsOf(g *ddqv1.Growth) (n int) {
 }
 
 // endingOf is the ending of a task that is suspended by a growth, in place of what else it asked for.
-func endingOf(suspend *ddqv1.Growth, asked ending) ending {
-	return ending{grow: suspend, grown: proto.Size(suspend), items: itemsOf(suspend), trace: asked.trace, settled: asked.settled}
+func endingOf(suspend *ddqv1.Growth, asked *ending) ending {
+	return ending{grow: suspend, grown: int32(proto.Size(suspend)), items: int32(itemsOf(suspend)), trace: asked.trace, of: asked.of}
 }
 
 // Growth returns what Grow, Skip and Again were given, for tests of handlers; nil for nothing.

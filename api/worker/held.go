@@ -35,8 +35,10 @@ type held struct {
 	later    bool        // its outcome is to be sent again after a while; guarded by sub.mu
 	repeated bool        // the outcome was sent before, and may have been accepted; guarded by sub.mu
 
-	suspect bool    // the outcome may be what broke a stream: see reclaim; guarded by sub.mu
-	hearing hearing // of what became of the outcome
+	suspect bool // the outcome may be what broke a stream: see reclaim; guarded by sub.mu
+	gaveUp  bool // its handler goes on past its timeout; guarded by sub.mu
+
+	heard atomic.Pointer[hearing] // who hears what became of the outcome; nil: nobody yet
 
 	via      *link         // that its outcome goes to: the one it came on while that lives; guarded by sub.mu
 	asked    bool          // an extend was not answered yet; guarded by sub.mu
@@ -55,7 +57,7 @@ func (h *held) fill(sub *subscription, l *link, d *ddqv1.Delivery, now time.Time
 	h.task.fill(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
 	h.task.ending, h.task.journal = &h.ending, &h.journal
-	h.ending.settled = &h.hearing
+	h.ending.of = h
 	h.bytes = len(h.task.Payload) + h.journal.fill(h, d.GetJournal())
 	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0
 	h.holdFor(now, time.Duration(d.GetHoldMs())*time.Millisecond)

@@ -28,23 +28,26 @@ type ending struct {
 	result []byte
 	tasks  []client.Task
 	next   []*ddqv1.EnqueueRequest // the same
-	bytes  int                     // of their payload
-	whole  int                     // bytes of them as they are sent
+	bytes  int32                   // of their payload
+	whole  int32                   // bytes of them as they are sent
 	grow   *ddqv1.Growth           // nil: nothing
-	grown  int                     // bytes of it
-	items  int                     // in it
+	grown  int32                   // bytes of it
+	items  int32                   // in it
 
-	trace   Trace           // of the attempt: of what Enqueue is given, and kept with it
-	settled *hearing        // of the task; nil: no worker made it
-	codec   client.Codec    // of what Enqueue and Grow are given; nil: as it is
-	ctx     context.Context // the handler's; with a codec
+	trace Trace           // of the attempt: of what Enqueue is given, and kept with it
+	of    *held           // the task's; nil: no worker made it
+	codec client.Codec    // of what Enqueue and Grow are given; nil: as it is
+	ctx   context.Context // the handler's; with a codec
 }
 
 // size is how many bytes go with the ack, and what its many items count.
-func (e *ending) size() int { return len(e.result) + e.whole + e.grown + itemBytes*e.items }
+func (e *ending) size() int { return len(e.result) + int(e.whole+e.grown+itemBytes*e.items) }
 
 // itemBytes is what an item of a repeated field counts beside its bytes: a server takes 65,536 in a message.
 const itemBytes = 96
+
+// mostWhole is as much of what an ack enqueues as is counted: it is refused long before.
+const mostWhole = 1 << 28
 
 // sizeOf is what a message counts of a frame, with so many items in it.
 func sizeOf(m proto.Message, items int) int { return proto.Size(m) + itemBytes*(items+1) }
@@ -79,7 +82,7 @@ func (t Task) Enqueue(tasks ...client.Task) error {
 	if t.ending == nil {
 		return nil
 	}
-	next, bytes, whole := slices.Clone(t.ending.next), t.ending.bytes, t.ending.whole
+	next, bytes, whole := slices.Clone(t.ending.next), int(t.ending.bytes), int(t.ending.whole)
 	for i := range tasks {
 		r, err := t.ending.request(tasks[i])
 		if err != nil {
@@ -96,7 +99,7 @@ func (t Task) Enqueue(tasks ...client.Task) error {
 	case bytes > MaxEnqueueBytes:
 		return fmt.Errorf("tasks to be enqueued with the ack have %d bytes of payload; at most %d are allowed", bytes, MaxEnqueueBytes)
 	}
-	t.ending.next, t.ending.bytes, t.ending.whole = next, bytes, whole
+	t.ending.next, t.ending.bytes, t.ending.whole = next, int32(bytes), int32(min(whole, mostWhole))
 	t.ending.tasks = append(t.ending.tasks, tasks...)
 	return nil
 }

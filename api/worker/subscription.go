@@ -243,15 +243,17 @@ func (s *subscription) admit(l *link, h *held) {
 func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	var nack *ddqv1.Nack
 	suspend := GrowthOf(err)
-	ending := h.ending // the handler has returned
+	var suspended ending
+	ends := &h.ending // the handler has returned
 	if suspend != nil {
-		ending = endingOf(suspend, ending)
+		suspended = endingOf(suspend, ends)
+		ends = &suspended
 	}
 	switch {
 	case err != nil && suspend == nil:
 		nack = nackOf(ctx, err)
-	case ending.size() > mostResult: // no server takes the frame that it is in, which has those of others
-		nack = nackOf(ctx, fmt.Errorf("what goes with the ack counts %d bytes, with its tasks, steps and result; at most %d are allowed", ending.size(), mostResult))
+	case ends.size() > mostResult: // no server takes the frame that it is in, which has those of others
+		nack = nackOf(ctx, fmt.Errorf("what goes with the ack counts %d bytes, with its tasks, steps and result; at most %d are allowed", ends.size(), mostResult))
 	}
 	var now time.Time
 	if s.cfg.adapts {
@@ -266,8 +268,8 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	if nack != nil {
 		h.traceNack(nack)
 	}
-	if h.stage.Load() == running {
-		h.ending = ending
+	if suspend != nil && h.stage.Load() == running {
+		h.ending = suspended
 	}
 	if h.end(running, nack) {
 		s.unlive(h)
@@ -287,6 +289,7 @@ func (s *subscription) giveUp(h *held, why error) {
 	if !h.end(running, &ddqv1.Nack{Error: shorten(why.Error())}) {
 		return
 	}
+	h.gaveUp = true
 	s.unlive(h)
 	s.say(h)
 	s.wake()

@@ -20,9 +20,12 @@ type Trace struct {
 // goroutine of the worker, and must be quick. It is for middleware, which calls it before it returns;
 // package api/tracing does.
 func (t Task) OnSettled(f func(EventKind)) {
-	if t.ending != nil && t.ending.settled != nil {
-		t.ending.settled.await(f)
+	if t.ending == nil || t.ending.of == nil {
+		return
 	}
+	heard := &t.ending.of.heard
+	heard.CompareAndSwap(nil, new(hearing))
+	heard.Load().await(f)
 }
 
 // hearing is who is to hear what became of an outcome. A handler that was given up may ask after it is known.
@@ -44,8 +47,15 @@ func (s *hearing) await(f func(EventKind)) {
 	}
 }
 
-// known says what became of the outcome, and returns who is to hear it; nil: nobody.
-func (s *hearing) known(kind EventKind) (f func(EventKind)) {
+// known says what became of h's outcome, and returns who is to hear it; nil: nobody.
+func (h *held) known(kind EventKind) (f func(EventKind)) {
+	if h.heard.Load() == nil {
+		if !h.gaveUp {
+			return nil // the handler has returned, and did not ask
+		}
+		h.heard.CompareAndSwap(nil, new(hearing))
+	}
+	s := h.heard.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, s.f, s.kind = s.f, nil, kind
