@@ -37,9 +37,8 @@
 //
 // Every task has its id before it is first sent: the caller's, or a UUIDv7
 // made here. An enqueue whose answer is lost is therefore repeated by the
-// client until it is answered, and stores one task. Where that cannot be found
-// out, the error is ErrUnknown, also when the repeat was refused for another
-// reason, whose sentinel it matches, too. Other calls are repeated
+// client until it is answered, and stores one task; ErrUnknown says that its
+// outcome could not be found out. Other calls are repeated
 // when they only read, when doing them twice is the same as once, or when the
 // server said that it did nothing and when to come back.
 //
@@ -54,10 +53,6 @@
 //	Enqueue ─┐            ┌─▶ frame 7 ─▶            ┌─▶ Enqueue returns
 //	Enqueue ─┼─▶ pending ─┤             server ─────┤
 //	Enqueue ─┘            └─▶ frame 8 ─▶            └─▶ ...
-//
-// Each task is answered by its own. One that no server takes is refused before
-// it is sent, and one that breaks the stream is found by repeating what was in
-// flight in calls apart.
 //
 // Share a Client among goroutines; all its methods are safe for that.
 package client

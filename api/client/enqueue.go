@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -110,9 +109,6 @@ func (c *Tasks) enqueueAgain(ctx context.Context, k *sender.Call) {
 		}
 		part, from := k.Again(passing)
 		c.sender.Send(ctx, part)
-		for n, i := range from {
-			part.Answers[n] = inDoubt(k.Answers[i], part.Answers[n])
-		}
 		k.Merge(part, from)
 		return firstPassing(k)
 	})
@@ -137,22 +133,11 @@ func (c *Tasks) add(ctx context.Context, k *sender.Call, t *Task) (id string, er
 		r.Wire.Traceparent, r.Wire.Tracestate = c.cfg.Trace(ctx)
 	}
 	r.Measure()
-	if e := tooLarge(r); e != nil {
+	if reason, field, why := r.TooLarge(); reason != "" {
 		k.Drop()
-		return task.ID, e
+		return task.ID, &Error{Code: codes.InvalidArgument, Reason: reason, Field: field, Message: why}
 	}
 	return task.ID, nil
-}
-
-// tooLarge refuses a request that no server takes, before it shares a frame with those of others.
-func tooLarge(r *sender.Request) *Error {
-	switch n := len(r.Wire.Attributes); {
-	case n > sender.MaxAttributes:
-		return &Error{Code: codes.InvalidArgument, Reason: "BAD_ATTRIBUTES", Field: "attributes", Message: fmt.Sprintf("a task has %d attributes, which no server takes", n)}
-	case r.Size() > sender.MaxBytes:
-		return &Error{Code: codes.InvalidArgument, Reason: "PAYLOAD_TOO_LARGE", Field: "payload", Message: fmt.Sprintf("a task has %d bytes as it is sent; no server takes more than %d", r.Size(), sender.MaxBytes)}
-	}
-	return nil
 }
 
 // Named returns t with the ID that Enqueue would make for it, for those who want to know
@@ -174,19 +159,6 @@ func (t *Task) name() (err error) {
 		t.ID, err = ids.New()
 	}
 	return err
-}
-
-// makeID gives a request an id unless it has one.
-func makeID(id *string) error {
-	if *id != "" {
-		return nil
-	}
-	made, err := ids.New()
-	if err != nil {
-		return &Error{Code: codes.Internal, Message: err.Error()}
-	}
-	*id = made
-	return nil
 }
 
 // failed returns the error that a has, nil when its task is stored.
@@ -216,21 +188,6 @@ func firstPassing(k *sender.Call) *Error {
 		}
 	}
 	return nil
-}
-
-// inDoubt is the answer to the repeat of a request that had an answer before. Where nobody knows
-// whether the first try was stored, a refusal of the second does not tell: unless it is of what was
-// asked for, the outcome stays unknown.
-func inDoubt(before, again sender.Answer) sender.Answer {
-	was, is := failed(before), failed(again)
-	if was == nil || was.Code != codes.Unknown || is == nil {
-		return again
-	}
-	switch is.Code {
-	case codes.Unknown, codes.InvalidArgument, codes.OutOfRange, codes.AlreadyExists, codes.DeadlineExceeded, codes.Canceled:
-		return again
-	}
-	return sender.Answer{Err: is.unknown(was)}
 }
 
 // giveUp marks what was to be repeated as repeated until end.

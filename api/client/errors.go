@@ -147,15 +147,6 @@ func (e *Error) repeatable(idempotent bool) bool {
 	return idempotent && !e.final && (e.Code == codes.Unavailable || e.Code == codes.Unknown)
 }
 
-// unknown returns the error of a request that failed with first, so that it may have been done, and
-// whose repeat failed with e. It matches e's sentinel, too.
-func (e *Error) unknown(first *Error) *Error {
-	given := *e
-	given.Code, given.cause, given.final = codes.Unknown, e, !e.repeatable(true)
-	given.Message = first.Message + "; asked again: " + e.Message
-	return &given
-}
-
 // until returns e as the outcome of a call that was repeated until end, the
 // error of its context. It matches end, too.
 func (e *Error) until(end error) *Error {
@@ -179,7 +170,9 @@ func fromRPC(err error) *Error {
 		e.RequestID = f.Request
 	}
 	if l := (*sender.Lost)(nil); errors.As(err, &l) {
-		e.cause = plain(fromRPC(l.Unwrap())) // the error matches the sentinel of what ended the stream, too
+		of := failed(l.Of) // whose sentinel the error matches, too
+		e.Reason, e.RetryAfter, e.final, e.cause = of.Reason, of.RetryAfter, l.Refused && !of.repeatable(true), of
+		return e
 	}
 	for _, detail := range st.Details() {
 		switch d := detail.(type) {

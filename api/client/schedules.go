@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/api/client/forecast"
 	"github.com/ddq-io/ddq/api/client/internal/call"
 	"github.com/ddq-io/ddq/api/client/internal/fields"
+	"github.com/ddq-io/ddq/api/client/internal/ids"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -196,7 +197,7 @@ type Triggered struct {
 // TriggerSchedule makes a run of a schedule now. ErrPrecondition when another run is open and
 // the overlap is OverlapSkip: Error.ID is that of its task.
 func (c *Schedules) TriggerSchedule(ctx context.Context, t Trigger) (made Triggered, err error) {
-	if err := makeID(&t.RequestID); err != nil {
+	if err := ids.Fill(&t.RequestID); err != nil {
 		return made, err
 	}
 	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.TriggerSchedule, &ddqv1.TriggerScheduleRequest{
@@ -227,7 +228,7 @@ type Backfilling struct {
 // BackfillSchedule makes runs of the occurrences of a range that have been, in order, due as
 // they are made.
 func (c *Schedules) BackfillSchedule(ctx context.Context, b Backfill) (started Backfilling, err error) {
-	if err := makeID(&b.ID); err != nil {
+	if err := ids.Fill(&b.ID); err != nil {
 		return started, err
 	}
 	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.schedules.BackfillSchedule, &ddqv1.BackfillScheduleRequest{

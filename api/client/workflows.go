@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client/internal/call"
+	"github.com/ddq-io/ddq/api/client/internal/ids"
 	"github.com/ddq-io/ddq/api/client/internal/wire"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -43,7 +44,7 @@ func (c *Workflows) Submit(ctx context.Context, w Workflow) (Submitted, error) {
 // SubmitWire is Submit for a workflow in the form of the wire, such as one that was read from a
 // file.
 func (c *Workflows) SubmitWire(ctx context.Context, w *ddqv1.Workflow) (done Submitted, err error) {
-	if err := makeID(&w.Id); err != nil {
+	if err := ids.Fill(&w.Id); err != nil {
 		return done, err
 	}
 	reply, err := call.Answer(ctx, c.do, call.Idempotent, c.workflows.SubmitWorkflow, &ddqv1.SubmitWorkflowRequest{Workflow: w})
@@ -173,7 +174,7 @@ type Signal struct {
 
 // SignalWorkflow hands a workflow a signal. One that comes before its wait is kept.
 func (c *Workflows) SignalWorkflow(ctx context.Context, topic, id string, s Signal) (err error) {
-	if err := makeID(&s.ID); err != nil {
+	if err := ids.Fill(&s.ID); err != nil {
 		return err
 	}
 	_, err = call.Answer(ctx, c.do, call.Idempotent, c.workflows.SignalWorkflow, &ddqv1.SignalWorkflowRequest{Topic: topic, Id: id, Signal: s.Name, Payload: s.Payload, SignalId: s.ID})

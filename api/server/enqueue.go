@@ -44,7 +44,7 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 		State:         wire.State(done.State),
 		ReplacedState: wire.State(done.Replaced),
 
-		IdempotencyOutcome: keyOutcomeToWire[done.Key],
+		IdempotencyOutcome: newtask.KeyOutcome[done.Key],
 	}, nil
 }
 
@@ -62,15 +62,15 @@ func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest, p
 	if err := q.service.Tasks.CheckBatch(len(requests)); err != nil {
 		return nil, err
 	}
-	b := newBatch(requests, guard.Enqueue{Principal: auth.From(ctx)})
-	if len(b.tasks) == 0 {
-		return b.results(q.log, nil), nil // all refused
+	b := newtask.NewBatch(requests, guard.Enqueue{Principal: auth.From(ctx)})
+	if len(b.Tasks) == 0 {
+		return b.Results(q.log, nil), nil // all refused
 	}
-	done, err := q.service.Tasks.EnqueueInParts(ctx, b.tasks, parts.of(b))
+	done, err := q.service.Tasks.EnqueueInParts(ctx, b.Tasks, parts.of(b))
 	if err != nil {
 		return nil, err
 	}
-	return parts.rest(b.results(q.log, done)), nil
+	return parts.rest(b.Results(q.log, done)), nil
 }
 
 type enqueueStream = grpc.BidiStreamingServer[ddqv1.EnqueueStreamRequest, ddqv1.EnqueueStreamResponse]
@@ -200,14 +200,14 @@ type frameParts struct {
 }
 
 // of returns what tells parts of b; nil where the answer is to be whole.
-func (f *frameParts) of(b batch) *service.Parts {
+func (f *frameParts) of(b newtask.Batch) *service.Parts {
 	if f == nil || !f.frame.InParts {
 		return nil
 	}
 	return &service.Parts{
 		Eager: func() bool { return f.pipeline.slow.Load() > 0 },
 		Answer: func(done []service.Enqueued, which []int) {
-			results, at := b.some(f.pipeline.q.log, done, which, f.told == nil)
+			results, at := b.Some(f.pipeline.q.log, done, which, f.told == nil)
 			f.tell(&ddqv1.EnqueueStreamResponse{Sequence: f.frame.Sequence, Results: results, Part: at})
 		},
 	}

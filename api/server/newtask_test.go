@@ -51,8 +51,8 @@ func TestRequestBecomesTask(t *testing.T) {
 		Task:  store.Task{MaxRetries: -1, Attributes: []store.Attribute{{Key: "m"}}, Expires: 200_000},
 		When:  service.When{At: 100_001},
 	}}
-	if b.refused != nil || !reflect.DeepEqual(b.tasks, want) {
-		t.Errorf("got  %+v\nwant %+v\nrefused %v", b.tasks, want, b.refused)
+	if b.Refused != nil || !reflect.DeepEqual(b.Tasks, want) {
+		t.Errorf("got  %+v\nwant %+v\nrefused %v", b.Tasks, want, b.Refused)
 	}
 }
 
@@ -69,8 +69,8 @@ func TestEachTaskOfABatchHasItsOwnTrace(t *testing.T) {
 		{Id: "other", Traceparent: other},
 	})
 	var got []string
-	for i := range b.tasks {
-		n := &b.tasks[i]
+	for i := range b.Tasks {
+		n := &b.Tasks[i]
 		text := fmt.Sprintf("%s cut=%v", n.Task.ID, n.TraceCut)
 		if n.Task.Trace != nil {
 			text += " " + wire.Traceparent(n.Task.Trace) + " " + n.Task.Trace.State
@@ -89,10 +89,10 @@ func TestItemsAreRefusedAlone(t *testing.T) {
 		{Id: "c", Attributes: []*ddqv1.Attribute{{Key: "of", Value: "c"}}},
 		{Id: "late", When: &ddqv1.EnqueueRequest_Delay{Delay: &durationpb.Duration{Seconds: -1}}},
 	})
-	if len(b.tasks) != 2 || b.tasks[0].Task.Attributes[0].Value != "a" || b.tasks[1].Task.Attributes[0].Value != "c" {
-		t.Fatalf("got %+v", b.tasks)
+	if len(b.Tasks) != 2 || b.Tasks[0].Task.Attributes[0].Value != "a" || b.Tasks[1].Task.Attributes[0].Value != "c" {
+		t.Fatalf("got %+v", b.Tasks)
 	}
-	got := b.results(quiet, []service.Enqueued{
+	got := b.Results(quiet, []service.Enqueued{
 		{ID: "a", Due: 7, Replaced: store.StateDead},
 		{ID: "c", Err: &problem.Error{Kind: problem.Exists, Reason: "ID_CONFLICT"}},
 	})
@@ -144,14 +144,14 @@ func FuzzNewBatch(f *testing.F) {
 		if r.UnmarshalVT(data) != nil {
 			return
 		}
-		b := newBatch(r.Tasks, guard.Enqueue{})
-		results := b.results(quiet, make([]service.Enqueued, len(b.tasks)))
+		b := newtask.NewBatch(r.Tasks, guard.Enqueue{})
+		results := b.Results(quiet, make([]service.Enqueued, len(b.Tasks)))
 		if len(results) != len(r.Tasks) {
 			t.Fatalf("%d answers to %d tasks", len(results), len(r.Tasks))
 		}
 		for i, result := range results {
-			if b.refused != nil && (b.refused[i] != nil) != (result.Error != nil) {
-				t.Fatalf("task %d: refused %v, answered %v", i, b.refused[i], result)
+			if b.Refused != nil && (b.Refused[i] != nil) != (result.Error != nil) {
+				t.Fatalf("task %d: refused %v, answered %v", i, b.Refused[i], result)
 			}
 		}
 		if _, err := proto.Marshal(&ddqv1.EnqueueStreamResponse{Results: results}); err != nil {
@@ -168,10 +168,12 @@ func BenchmarkBatchOf512(b *testing.B) {
 	done := make([]service.Enqueued, len(requests))
 	b.ReportAllocs()
 	for b.Loop() {
-		newBatch(requests, guard.Enqueue{}).results(quiet, done)
+		newtask.NewBatch(requests, guard.Enqueue{}).Results(quiet, done)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512, "ns/task")
 }
 
-// convertBatch is newBatch for who may do everything.
-func convertBatch(requests []*ddqv1.EnqueueRequest) batch { return newBatch(requests, guard.Enqueue{}) }
+// convertBatch is newtask.NewBatch for who may do everything.
+func convertBatch(requests []*ddqv1.EnqueueRequest) newtask.Batch {
+	return newtask.NewBatch(requests, guard.Enqueue{})
+}

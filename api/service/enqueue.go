@@ -3,10 +3,10 @@ package service
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/api/service/tenants"
@@ -65,57 +65,12 @@ func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask, parts *Parts) ([]E
 // Parts passes on what is decided of an enqueue while others of its tasks take long, as those of a shard
 // do whose store does not answer.
 type Parts struct {
-	// Eager reports whether parts are passed on as they come, because others took long just now. Otherwise
-	// the first one waits partAfter for all.
+	// Eager reports whether parts are passed on as they come, because others took long just now.
 	Eager func() bool
 	// Answer is called with what became of the tasks that are decided and were not before.
 	Answer func(out []Enqueued, which []int)
 
-	wake  chan struct{} // something was decided
-	heard atomic.Bool   // somebody waits for wake
-	told  []bool        // nil: none
-}
-
-const (
-	partAfter = 50 * time.Millisecond
-	partGap   = time.Millisecond // for others to join a part
-)
-
-// begin has call wake the wait.
-func (p *Parts) begin(call *shard.Countdown) {
-	p.wake = make(chan struct{}, 1)
-	p.heard.Store(p.Eager())
-	call.Step = func() {
-		if p.heard.Load() {
-			select {
-			case p.wake <- struct{}{}:
-			default:
-			}
-		}
-	}
-}
-
-// wait passes on parts until done or ctx ends.
-func (p *Parts) wait(ctx context.Context, done <-chan struct{}, out []Enqueued) {
-	pause := partAfter
-	if p.heard.Load() {
-		pause = partGap
-	}
-	late := time.NewTimer(pause)
-	defer late.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-ctx.Done():
-			return
-		case <-p.wake:
-			late.Reset(partGap)
-		case <-late.C:
-			p.heard.Store(true) // before the look: what is decided after it wakes
-			p.tell(out)
-		}
-	}
+	told []bool // nil: none
 }
 
 // tell passes on what is decided, but for what goes to another shard.
@@ -158,14 +113,14 @@ func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask, entry *tenants
 	out := make([]Enqueued, len(tasks))
 	done := make(chan struct{})
 	call := shard.NewCountdown(len(tasks), func() { close(done) })
+	var coming *engine.Parts
 	if parts != nil {
-		parts.begin(call)
+		coming = engine.NewParts(parts.Eager())
+		call.Step = coming.Step
 	}
 	r := s.route(ctx, tasks, out, call, entry)
 	defer r.admission.Leave()
-	if parts != nil {
-		parts.wait(ctx, done, out)
-	}
+	coming.Wait(ctx, done, func() { parts.tell(out) })
 	select {
 	case <-done:
 		r.former.clearLeftovers(ctx)

@@ -17,6 +17,14 @@ func New() (string, error) {
 	return id.String(), nil
 }
 
+// Fill gives a request an id unless it has one.
+func Fill(id *string) (err error) {
+	if *id == "" {
+		*id, err = New()
+	}
+	return err
+}
+
 // Keyed makes an id for a task with a key, which says where tasks of the key lie:
 // a request that is sent again is known by it. Ids for one key rise.
 func Keyed(key string) (string, error) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -214,9 +215,37 @@ func (k *Call) Again(which func(Answer) bool) (part *Call, from []int) {
 // Merge takes over the answers of part, made by Again.
 func (k *Call) Merge(part *Call, from []int) {
 	for n, i := range from {
-		k.Answers[i] = part.Answers[n]
+		k.Answers[i] = after(k.Answers[i], part.Answers[n])
 	}
 	k.gone = k.gone || part.gone // the sender may still look at k's requests
+}
+
+// after is the answer to the repeat of a request that had an answer before. Where nobody knows whether the
+// first try was stored, a refusal of the second does not tell: unless it is of what was asked for, the
+// outcome stays unknown.
+func after(before, again Answer) Answer {
+	if code(before) != codes.Unknown {
+		return again
+	}
+	switch code(again) {
+	case codes.OK, codes.Unknown, codes.InvalidArgument, codes.OutOfRange, codes.AlreadyExists, codes.DeadlineExceeded, codes.Canceled:
+		return again
+	}
+	return Answer{Err: &Lost{failure: failure{code: codes.Unknown, message: text(before) + "; asked again: " + text(again), cause: again.Err}, Of: again, Refused: true}}
+}
+
+func code(a Answer) codes.Code {
+	if a.Err != nil {
+		return status.Code(a.Err)
+	}
+	return codes.Code(a.Result.GetError().GetCode())
+}
+
+func text(a Answer) string {
+	if a.Err != nil {
+		return status.Convert(a.Err).Message()
+	}
+	return a.Result.GetError().GetMessage()
 }
 
 // Gone reports whether the call's waiting ended before all answers were in.

@@ -30,12 +30,14 @@ func closed() error { return &failure{codes.Canceled, ErrClosed.Error(), ErrClos
 // under its ids finds out.
 type Lost struct {
 	failure
-	alone bool // the repeat is a call of its own: something of the frame may be what broke the stream
+	Of      Answer // that says why it is lost: what ended the stream, or what became of the repeat
+	Refused bool   // the repeat was answered, which did not tell
+	alone   bool   // the repeat is a call of its own: something of the frame may be what broke the stream
 }
 
 // inDoubt is the error of the requests of a stream that ended with err without an answer to them.
 func inDoubt(err error) error {
-	l := &Lost{failure: failure{codes.Unknown, "no answer came: " + status.Convert(err).Message(), err}}
+	l := &Lost{Of: Answer{Err: err}, failure: failure{codes.Unknown, "no answer came: " + status.Convert(err).Message(), err}}
 	switch {
 	case errors.Is(err, io.EOF):
 		l.message = "no answer came: the server closed the stream"

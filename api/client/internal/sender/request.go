@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -72,8 +73,17 @@ const MaxBytes = 6<<20 - 64
 // a frame might have more items than a server takes in one message.
 const MaxAttributes = 100
 
-// Size is how many bytes Measure counted.
-func (r *Request) Size() int { return r.size }
+// TooLarge names the reason and the field because of which no server takes the request, empty for none: such a request is
+// refused before it shares a frame with those of others.
+func (r *Request) TooLarge() (reason, field, why string) {
+	switch n := len(r.Wire.Attributes); {
+	case n > MaxAttributes:
+		return "BAD_ATTRIBUTES", "attributes", fmt.Sprintf("a task has %d attributes, which no server takes", n)
+	case r.size > MaxBytes:
+		return "PAYLOAD_TOO_LARGE", "payload", fmt.Sprintf("a task has %d bytes as it is sent; no server takes more than %d", r.size, MaxBytes)
+	}
+	return "", "", ""
+}
 
 // Measure counts the bytes of the request. It comes after the last change.
 func (r *Request) Measure() { r.size = r.Wire.SizeVT() }
