@@ -135,7 +135,7 @@ const (
 	longestPause     = 400 * time.Millisecond // between two attempts to connect
 	topicPause       = 2 * time.Second        // at most, between two looks for a topic that does not exist
 	steadyAfter      = 5 * time.Second        // a stream that lasted so long was no failed attempt
-	credentialsGrace = 15 * time.Minute       // for credentials to be renewed that counted before
+	credentialsGrace = 3 * time.Second        // for credentials to be renewed that counted before
 	cancelGrace      = time.Second            // for cancelled handlers to return
 	flushTimeout     = 5 * time.Second        // for the last settlements to be answered
 	hearingTimeout   = time.Second            // for the last answers on a stream that another replaces

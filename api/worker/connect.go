@@ -66,7 +66,7 @@ func (t *topicWorker) stayConnected(ctx context.Context, at *place) error {
 		pause, why := max(pauses.NextBackOff(), retryAfter(err)), "subscription interrupted; connecting again"
 		switch status.Code(err) {
 		case codes.Unauthenticated:
-			pause, why = topicPause/2+rand.N(topicPause/2), "credentials do not count; connecting again with those that there are then"
+			pause, why = topicPause/4+rand.N(topicPause/4), "credentials do not count; connecting again with those that there are then"
 		case codes.NotFound:
 			pause, why = topicPause/2+rand.N(topicPause/2), "topic does not exist; waiting for it"
 		}
@@ -168,8 +168,9 @@ func refusal(err error) bool {
 }
 
 // passingRefusal reports whether credentials that do not count may do so again. They did when a server
-// took the subscription last, and whoever renews them may be away for a while, for the server, too: that
-// ends no worker.
+// took the subscription last, and their successors may be a moment late. Not for long: a worker ends with
+// credentials that were revoked. A source without a token, and a server that cannot ask an issuer, say
+// UNAVAILABLE, which ends none.
 func passingRefusal(err error, taken time.Time) bool {
 	return status.Code(err) == codes.Unauthenticated && !taken.IsZero() && time.Since(taken) < credentialsGrace
 }

@@ -412,7 +412,7 @@ func TestTasksKeepWhatTheyCameWith(t *testing.T) {
 	})
 }
 
-// Credentials that counted may not for a while: whoever renews them is away. That ends no worker, as no
+// Credentials that counted may not for a moment: their successors are late. That ends no worker, as no
 // end of a stream does; credentials that never counted do, and those that are not renewed.
 func TestCredentialsThatCountedAreWaitedFor(t *testing.T) {
 	denied := status.Error(codes.Unauthenticated, "the credentials are not valid")
@@ -422,7 +422,7 @@ func TestCredentialsThatCountedAreWaitedFor(t *testing.T) {
 		ends        bool
 	}{
 		"from the first":       {from: 1, until: 1, ends: true},
-		"for a while":          {from: 2, until: 100, end: denied},
+		"for a moment":         {from: 2, until: 3, end: denied},
 		"for good":             {from: 2, until: 1 << 30, end: denied, ends: true},
 		"the stream is broken": {from: 0, until: 0, end: status.Error(codes.InvalidArgument, "bad frame")},
 	} {

@@ -68,7 +68,7 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 // the server has answered the last settlement. It returns nil after that, an
 // error when handlers or settlements were left behind, and earlier with an
 // error when the server refuses the subscription for good, which it does not while credentials that
-// counted before do not for up to 15 minutes. A topic that does not
+// counted before do not for up to 3 seconds. A topic that does not
 // exist, where servers make none by themselves, is no such refusal, nor is one that is
 // deleted: Run says so at warn and waits for it, and takes the tasks of other topics
 // meanwhile. A Worker runs once.
