@@ -124,7 +124,7 @@ func (s *Actor) Receive(c actor.Context) {
 	case *DescribeShard:
 		d := s.describe()
 		if m.Due && s.claimer.owned() {
-			d.DueSoon = s.dueSoon()
+			d.DueSoon = fleet.CountDueSoon(s.Now(), s.tasks.KnownUntil(), &s.loader.wheel)
 		}
 		m.Reply <- d
 	default:
