@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -216,4 +217,81 @@ func add(t testing.TB, s *Store, shard store.Shard, ids ...string) {
 			t.Fatalf("adding %q answered %d", ids[i], r.Status)
 		}
 	}
+}
+
+// TestDescriptorsRunOut leaves the process no descriptor for a moment, whenever the store makes or
+// opens a file. No call fails for it, and the store goes on.
+func TestDescriptorsRunOut(t *testing.T) {
+	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			fs := &crowded{FS: vfs.NewMem(), cause: cause}
+			makeMemDir(t, fs.FS)
+			s, err := open(smallConfig, fs, quiet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeAtEnd(t, s)
+			shard := crashShards[0]
+			for round := 0; fs.made.Load() < 3 || fs.reused.Load() < 2 || fs.read.Load() < 3; round++ {
+				id := fmt.Sprint(round)
+				if _, _, err := s.Add(t.Context(), shard, []*store.Task{{ID: id, Payload: make([]byte, 8<<10), Due: 1}}); err != nil {
+					t.Fatalf("with %d files made, %d reused and %d read: %v", fs.made.Load(), fs.reused.Load(), fs.read.Load(), err)
+				}
+				if err := second(s.Get(t.Context(), shard, []string{id, "0"})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Failed(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// crowded is a file system on which the first attempt to open a file finds no descriptor. A file that
+// is reused has its new name by then.
+type crowded struct {
+	vfs.FS
+	cause              error
+	refused            sync.Map // names that were refused once
+	made, reused, read atomic.Int64
+}
+
+func (c *crowded) first(name string, n *atomic.Int64) error {
+	if _, before := c.refused.LoadOrStore(name, true); before {
+		return nil
+	}
+	n.Add(1)
+	return &os.PathError{Op: "open", Path: name, Err: c.cause}
+}
+
+func (c *crowded) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := c.first(name, &c.made); err != nil {
+		return nil, err
+	}
+	return c.FS.Create(name, category)
+}
+
+func (c *crowded) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := c.first("read "+name, &c.read); err != nil {
+		return nil, err
+	}
+	return c.FS.Open(name, opts...)
+}
+
+func (c *crowded) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := c.first(name, &c.made); err != nil {
+		return nil, err
+	}
+	return c.FS.OpenReadWrite(name, category, opts...)
+}
+
+func (c *crowded) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := c.FS.Rename(oldname, newname); err != nil {
+		return nil, err
+	}
+	if err := c.first(newname, &c.reused); err != nil {
+		return nil, err
+	}
+	return c.FS.OpenReadWrite(newname, category)
 }

@@ -20,7 +20,9 @@ import (
 // therefore look at failure after it.
 //
 // Tables that find the disk full are the exception: that error is Pebble's to see.
-// It drops the table and writes it again later, since the log has all of it.
+// It drops the table and writes it again later, since the log has all of it. And a
+// file that cannot be opened since the process or the machine has no descriptor left
+// is opened again for a while: connections take descriptors, and give them back.
 //
 // It owns no goroutine.
 type disk struct {
@@ -53,6 +55,10 @@ const compactionWrites vfs.DiskWriteCategory = "pebble-compaction"
 const (
 	lookEvery  = 100 * time.Millisecond // at free space
 	retryAfter = 500 * time.Millisecond // of a table that found no room
+
+	openAgain    = 20 * time.Millisecond // a file for which there was no descriptor
+	openChangeIn = 30 * time.Second      // such a file, before its failure freezes the disk
+	openReadIn   = time.Second           // before a read fails
 )
 
 func newDisk(fs vfs.FS, c Config, onFail func(error)) *disk {
@@ -121,6 +127,23 @@ func (d *disk) wait(pause time.Duration) {
 	case <-timer.C:
 	case <-d.stopped:
 	}
+}
+
+// openSoon opens a file, and tries again for some time while there is no descriptor for it.
+func (d *disk) openSoon(within time.Duration, op func() (vfs.File, error)) (vfs.File, error) {
+	for end := time.Now().Add(within); ; d.wait(openAgain) {
+		f, err := op()
+		if err == nil {
+			return f, nil
+		}
+		if !noDescriptor(err) || d.isStopped() || !time.Now().Before(end) {
+			return nil, err
+		}
+	}
+}
+
+func noDescriptor(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
@@ -212,11 +235,21 @@ func (d *disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts .
 }
 
 func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return d.open(newname, category, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
+	return d.open(newname, category, func() (vfs.File, error) {
+		f, err := d.FS.ReuseForWrite(oldname, newname, category)
+		if errors.Is(err, os.ErrNotExist) { // it has its new name since an attempt that found no descriptor
+			return d.FS.OpenReadWrite(newname, category)
+		}
+		return f, err
+	})
+}
+
+func (d *disk) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	return d.openSoon(openReadIn, func() (vfs.File, error) { return d.FS.Open(name, opts...) })
 }
 
 func (d *disk) OpenDir(name string) (vfs.File, error) {
-	f, err := d.FS.OpenDir(name)
+	f, err := d.openSoon(openReadIn, func() (vfs.File, error) { return d.FS.OpenDir(name) })
 	if err != nil {
 		return nil, err
 	}
@@ -227,10 +260,7 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 func (d *disk) open(name string, category vfs.DiskWriteCategory, op func() (vfs.File, error)) (vfs.File, error) {
 	f := &file{disk: d, name: name, category: category}
 	err := d.change(name, category, func() (err error) {
-		f.File, err = op()
-		if err != nil {
-			f.File = nil
-		}
+		f.File, err = d.openSoon(openChangeIn, op)
 		return err
 	})
 	if err != nil {

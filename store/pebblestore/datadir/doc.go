@@ -8,7 +8,8 @@
 // after that, every call is answered with store.ErrUnavailable or store.ErrUnknown, and
 // the next process recovers it as it would after a crash. Only a table that finds no
 // room is written again later, because the log still has all of it; until then
-// there is no Room, and once changes fill the memory as well, it is Brimming.
+// there is no Room, and once changes fill the memory as well, it is Brimming. A file for
+// which the process has no descriptor is opened again for half a minute before that.
 //
 // A directory whose manifest is damaged is not opened: Pebble would delete the tables
 // that it has not heard of.
