@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -9,10 +10,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 )
 
-// Bounds of what one address may do. Connections of this machine do not count.
+// Bounds of what one address may do. Connections of this machine do not count here; all of a
+// process together are bounded by its descriptors, and there they do.
 const (
 	openASecond = 50 // connections that an address opens: each costs a handshake
 	openBurst   = 200
@@ -22,10 +25,42 @@ const (
 	sayEvery     = time.Minute
 )
 
+// descriptors are what the process may have open at a time, divided so that no connection takes
+// what the store needs to make its next file.
+type descriptors struct {
+	conns int // connections to the gRPC, HTTP and profile ports
+	files int // of the store
+}
+
+const (
+	ownDescriptors = 32   // the process's own: listeners, gossip, logs, and what is open for a moment
+	fewestFiles    = 74   // that the embedded store makes do with
+	mostFiles      = 1000 // that it has any use for
+	fewestConns    = 8
+)
+
+// processDescriptors divides what the process was given when it started.
+func processDescriptors() descriptors {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return divide(1 << 10) // what most systems give at the least
+	}
+	return divide(uint64(limit.Cur)) //nolint:unconvert // signed on some systems
+}
+
+// divide gives the store half of a small limit, and what it has use for of a large one.
+func divide(limit uint64) descriptors {
+	all := int(min(limit, 1<<20))
+	files := min(max(all/2-ownDescriptors, fewestFiles), mostFiles)
+	return descriptors{conns: max(all-files-ownDescriptors, fewestConns), files: files}
+}
+
 // gate bounds the connections that one address holds and opens, over the ports of a node, so
-// that nobody takes them from others. What is over is closed before a byte is read.
+// that nobody takes them from others. What is over is closed before a byte is read. It also
+// bounds all connections together: the ports accept no more until one of them ends.
 type gate struct {
-	most    int // open at a time; 0: no bound
+	most    int           // open at a time of one address; 0: no bound
+	places  chan struct{} // has one element for each connection, of any address
 	log     *slog.Logger
 	refused *prometheus.CounterVec
 
@@ -33,6 +68,7 @@ type gate struct {
 	by     map[netip.Prefix]*visitor // guarded by mu
 	stayed int                       // when last some were forgotten; guarded by mu
 	saidAt time.Time                 // guarded by mu
+	fullAt time.Time                 // when it was last said that all places are taken; guarded by mu
 }
 
 // visitor is an address with connections, or one that had some a moment ago.
@@ -53,7 +89,7 @@ func checkConns(most int) error {
 }
 
 func newGate(cfg *Config, log *slog.Logger, reg *prometheus.Registry) *gate {
-	g := &gate{most: cfg.MaxConnsPerIP, log: log, by: make(map[netip.Prefix]*visitor), refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+	g := &gate{most: cfg.MaxConnsPerIP, places: make(chan struct{}, processDescriptors().conns), log: log, by: make(map[netip.Prefix]*visitor), refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ddq_connections_refused_total", Help: "Connections closed at once, since their address held too many (open) or opened them too fast (rate).",
 	}, []string{"reason"})}
 	reg.MustRegister(g.refused)
@@ -65,10 +101,34 @@ func newGate(cfg *Config, log *slog.Logger, reg *prometheus.Registry) *gate {
 
 // guard returns a listener of those connections that are within the bounds.
 func (g *gate) guard(l net.Listener) net.Listener {
-	if g.most == 0 {
-		return l
+	closed := make(chan struct{})
+	return &gatedListener{Listener: l, gate: g, closed: closed, close: sync.OnceFunc(func() { close(closed) })}
+}
+
+// enter takes a place for a connection, and waits until there is one or closed is.
+func (g *gate) enter(closed <-chan struct{}) bool {
+	select {
+	case g.places <- struct{}{}:
+		return true
+	default:
+		g.sayFull(time.Now())
 	}
-	return &gatedListener{l, g}
+	select {
+	case g.places <- struct{}{}:
+		return true
+	case <-closed:
+		return false
+	}
+}
+
+func (g *gate) sayFull(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now.Sub(g.fullAt) < sayEvery {
+		return
+	}
+	g.fullAt = now
+	g.log.Warn("new connections wait: the process may have no more files open", "open", cap(g.places))
 }
 
 // admit counts a connection of an address, or says why it is refused.
@@ -120,26 +180,37 @@ func (g *gate) forget(now time.Time) {
 
 type gatedListener struct {
 	net.Listener
-	gate *gate
+	gate   *gate
+	close  func() // closes closed, once
+	closed chan struct{}
 }
 
-// Accept returns the next connection that is within the bounds.
+// Accept returns the next connection that is within the bounds, once there is a place for it.
 func (l *gatedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		from, counts := visitorOf(c.RemoteAddr())
-		if !counts {
-			return c, nil
+		left := func() {}
+		if from, counts := visitorOf(c.RemoteAddr()); counts && l.gate.most > 0 {
+			if l.gate.admit(from, time.Now()) != "" {
+				_ = c.Close()
+				continue
+			}
+			left = func() { l.gate.leave(from) }
 		}
-		if l.gate.admit(from, time.Now()) != "" {
-			_ = c.Close()
-			continue
+		if !l.gate.enter(l.closed) {
+			left()
+			return nil, errors.Join(net.ErrClosed, c.Close())
 		}
-		return &gatedConn{Conn: c, left: sync.OnceFunc(func() { l.gate.leave(from) })}, nil
+		return &gatedConn{Conn: c, left: sync.OnceFunc(func() { <-l.gate.places; left() })}, nil
 	}
+}
+
+func (l *gatedListener) Close() error {
+	l.close()
+	return l.Listener.Close()
 }
 
 // visitorOf is whom a connection is of: an IPv4 address, or the network that one has of IPv6. Those
@@ -162,8 +233,8 @@ type gatedConn struct {
 	left func()
 }
 
-// Close gives the connection's place back, once.
+// Close gives the connection's place back, once, when its descriptor is free.
 func (c *gatedConn) Close() error {
-	c.left()
+	defer c.left()
 	return c.Conn.Close()
 }

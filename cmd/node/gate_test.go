@@ -1,8 +1,10 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"testing"
@@ -171,5 +173,80 @@ func TestOverTheBoundConnectionsAreClosed(t *testing.T) {
 	l.Close()
 	for c := range accepted {
 		t.Errorf("%v was accepted, too", c)
+	}
+}
+
+// TestConnectionsOfAllAddressesWait: this machine's own count, too, over all ports; who waits is let in when
+// another one goes, and a port that is closed meanwhile says so.
+func TestConnectionsOfAllAddressesWait(t *testing.T) {
+	g := newTestGate(0)
+	g.places = make(chan struct{}, 1)
+	var ports []net.Listener
+	for range 2 {
+		inner, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := g.guard(inner)
+		defer l.Close()
+		ports = append(ports, l)
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	first, err := ports[0].Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan net.Conn)
+	go func() {
+		c, err := ports[1].Accept()
+		if err != nil {
+			t.Error(err)
+		}
+		second <- c
+	}()
+	select {
+	case <-second:
+		t.Error("a connection was let in beyond the bound")
+	case <-time.After(20 * time.Millisecond):
+	}
+	first.Close()
+	c := <-second
+	refused := make(chan error)
+	go func() {
+		_, err := ports[0].Accept()
+		refused <- err
+	}()
+	waiting, err := net.Dial("tcp", ports[0].Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiting.Close()
+	ports[0].Close()
+	ports[0].Close()
+	if err := <-refused; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a port that was closed: %v", err)
+	}
+	c.Close()
+	if n := len(g.places); n != 0 {
+		t.Errorf("%d places are still taken", n)
+	}
+}
+
+func TestDescriptorsAreDivided(t *testing.T) {
+	for limit, want := range map[uint64]descriptors{
+		40:             {fewestConns, 74},
+		120:            {14, 74},
+		1024:           {512, 480},
+		4096:           {3064, 1000},
+		1 << 63:        {1<<20 - 1032, 1000},
+		math.MaxUint64: {1<<20 - 1032, 1000},
+	} {
+		if got := divide(limit); got != want {
+			t.Errorf("of %d: %+v, want %+v", limit, got, want)
+		}
 	}
 }

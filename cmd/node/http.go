@@ -199,7 +199,7 @@ func (o *ops) start(ctx context.Context, n *Node) error {
 		if err != nil {
 			return errors.Join(err, o.stop(ctx)) // fx stops only what started
 		}
-		go serveHTTP(o.profile, l, n.failed)
+		go serveHTTP(o.profile, o.gate.guard(l), n.failed)
 	}
 	return nil
 }

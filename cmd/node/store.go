@@ -66,7 +66,7 @@ func openEmbedded(dir string, log *slog.Logger) (store.Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	st, err := pebblestore.Open(pebblestore.Config{Dir: dir}, log)
+	st, err := pebblestore.Open(pebblestore.Config{Dir: dir, OpenFiles: processDescriptors().files}, log)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", dir, err)
 	}

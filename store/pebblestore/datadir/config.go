@@ -22,6 +22,10 @@ type Config struct {
 	// what is held and to rewrite tables. Defaults to 256 MiB.
 	MinFree int
 
+	// OpenFiles is about how many files are open at a time. Fewer cost opening tables again.
+	// No fewer than 74 are used. Defaults to 1000.
+	OpenFiles int
+
 	// SyncInterval is the shortest time between two syncs of the log. Longer ones
 	// put more calls into one sync, at the price of that latency. Defaults to 0:
 	// sync as soon as the last one is over.
@@ -34,6 +38,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Cache <= 0 {
 		c.Cache = 64 << 20
+	}
+	if c.OpenFiles <= 0 {
+		c.OpenFiles = 1000
 	}
 	if c.MinFree <= 0 {
 		c.MinFree = 256 << 20

@@ -24,7 +24,7 @@ func options(c Config, d *disk, lock *pebble.Lock, compact *compactions, log *sl
 		L0StopWritesThreshold:       32,
 		LBaseMaxBytes:               256 << 20,
 		CompactionConcurrencyRange:  func() (int, int) { return compactors, compactors },
-		MaxOpenFiles:                1000,
+		MaxOpenFiles:                c.OpenFiles,
 		Logger:                      logger{log, d},
 		EventListener:               listener(d, log),
 	}
