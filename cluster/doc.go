@@ -22,6 +22,10 @@
 // without a common protocol do not see each other, so in a fleet of three versions
 // the oldest and the newest must overlap.
 //
+// Whoever reaches the port of gossip can make the library read before it checks a key.
+// So there are few connections from others at a time, and few bytes of each are read.
+// Without a key who reaches the port is a member, and may say what members say.
+//
 // # Placement
 //
 // Each shard should be owned by the active member for which a hash of member and

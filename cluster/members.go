@@ -102,7 +102,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger, reg Registerer) (*Me
 	events := &events{m}
 	settings.Delegate, settings.Events, settings.Alive, settings.Conflict = events, events, events, events
 	settings.Logger = newLibraryLog(log)
-	if m.list, err = memberlist.Create(settings); err != nil {
+	if m.list, err = create(settings); err != nil {
 		m.cancel()
 		return nil, fmt.Errorf("gossip at %s: %w", c.Addr, err)
 	}
@@ -116,6 +116,24 @@ func Start(ctx context.Context, c Config, log *slog.Logger, reg Registerer) (*Me
 	m.done.Go(func() { m.follow(m.run) })
 	m.done.Go(func() { m.rejoin(m.run) })
 	return m, nil
+}
+
+// create begins to gossip, within the bounds of a transport.
+func create(settings *memberlist.Config) (*memberlist.Memberlist, error) {
+	if settings.Transport == nil {
+		t, err := listenAt(settings, settings.Logger)
+		if err != nil {
+			return nil, err
+		}
+		settings.Transport = t
+	}
+	t := newTransport(settings.Transport)
+	settings.Transport = t
+	list, err := memberlist.Create(settings)
+	if err != nil {
+		return nil, errors.Join(err, t.Shutdown())
+	}
+	return list, nil
 }
 
 // Addr is where this node gossips.

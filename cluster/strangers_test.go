@@ -3,8 +3,12 @@ package cluster_test
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/binary"
+	"net"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,5 +91,97 @@ func TestStrangersAreNoMembers(t *testing.T) {
 		_ = conn.Close()
 		time.Sleep(10 * time.Second)
 		f.see(f.nodes[0], 0, "a:a")
+	})
+}
+
+const gossipKey = "MDEyMzQ1Njc4OWFiY2RlZg=="
+
+func keyed(c *cluster.Config) { c.Keys = []string{gossipKey} }
+
+// TestStrangersOccupyLittleMemory: what a node reads of a frame before it has checked its key is a small
+// part of what the frame may claim to have.
+func TestStrangersOccupyLittleMemory(t *testing.T) {
+	const conns, claim, most = 20, 20 << 20, 1 << 20
+	bubble(t, func(f *fleet) {
+		a := f.start("a", keyed)
+		frame := binary.BigEndian.AppendUint32([]byte{encrypted}, claim)
+		noise := make([]byte, 64<<10)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var sent atomic.Int64
+		var group sync.WaitGroup
+		for range conns {
+			_, stranger := f.net.Join()
+			group.Go(func() {
+				conn, err := stranger.DialTimeout(a.addr, time.Minute)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				n, err := conn.Write(frame)
+				for err == nil {
+					sent.Add(int64(n))
+					n, err = conn.Write(noise)
+				}
+			})
+		}
+		group.Wait()
+		runtime.ReadMemStats(&after)
+		if got := sent.Load(); got > conns*(most+int64(len(noise))) {
+			t.Errorf("%d MiB of %d were read of %d strangers", got>>20, conns*claim>>20, conns)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > conns*claim/4 {
+			t.Errorf("%d MiB were allocated for claims of %d", got>>20, conns*claim>>20)
+		}
+		f.start("b", keyed)
+		f.see(a, 10*time.Second, "a:a", "b:a")
+	})
+}
+
+// encrypted is the first byte of a frame under a key.
+const encrypted = 10
+
+// TestStrangersHoldFewConnections: one address holds a few at a time, all together some more, and members
+// find each other once they go.
+func TestStrangersHoldFewConnections(t *testing.T) {
+	const ofOne, ofAll = 4, 16
+	bubble(t, func(f *fleet) {
+		a := f.start("a", keyed)
+		hold := func(strangers, each int) (held int) {
+			var open sync.WaitGroup
+			var n atomic.Int64
+			for range strangers {
+				_, stranger := f.net.Join()
+				for range each {
+					open.Go(func() {
+						conn, err := stranger.DialTimeout(a.addr, 10*time.Millisecond)
+						if err != nil {
+							return
+						}
+						defer conn.Close()
+						_ = conn.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+						if _, err := conn.Write([]byte{encrypted}); err != nil {
+							return
+						}
+						_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+						_, err = conn.Read(make([]byte, 1))
+						if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+							n.Add(1) // it is read from, and waits for the rest
+						}
+					})
+				}
+			}
+			open.Wait()
+			return int(n.Load())
+		}
+		if n := hold(1, 60); n != ofOne {
+			t.Errorf("one address held %d connections, want %d", n, ofOne)
+		}
+		if n := hold(10, 10); n != ofAll {
+			t.Errorf("ten addresses held %d connections, want %d", n, ofAll)
+		}
+		f.start("b", keyed)
+		f.see(a, 10*time.Second, "a:a", "b:a")
 	})
 }
