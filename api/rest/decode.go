@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -36,7 +35,6 @@ var (
 // text only, and knows nothing of headers that stand for fields.
 type body struct {
 	io.ReadCloser
-	control *http.ResponseController
 
 	params map[string]string // of the path
 	edits  []edit            // what the headers say
@@ -71,13 +69,12 @@ func (b *body) fill(m proto.Message) *problem {
 	return nil
 }
 
-// all reads the body within its deadline, and lifts it: the call may take longer.
+// all reads the body.
 func (b *body) all() ([]byte, *problem) {
 	text, err := io.ReadAll(b.ReadCloser)
 	if err != nil {
 		return nil, unread(err)
 	}
-	_ = b.control.SetReadDeadline(time.Time{}) // none was set where that is not possible
 	return text, nil
 }
 

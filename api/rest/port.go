@@ -67,6 +67,7 @@ func (p *Port) Route(at string, rule Rule, h http.Handler) error {
 // ServeHTTP answers a request. Paths are compared as they are: none is cleaned into
 // another one.
 func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	limitTime(w, r)
 	p.guard.serve(w, r, p.dispatch)
 }
 

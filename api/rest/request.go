@@ -3,6 +3,8 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -25,17 +27,38 @@ const maxBody = 6 << 20
 // readPerMiB is how long a MiB of a body may take.
 const readPerMiB = 30 * time.Second
 
-// limitBody bounds how much of a body is read, and how long that may take.
-func limitBody(w http.ResponseWriter, r *http.Request) *body {
-	control := http.NewResponseController(w)
-	if r.ContentLength != 0 {
-		size := r.ContentLength
-		if size < 0 || size > maxBody {
-			size = maxBody
-		}
-		_ = control.SetReadDeadline(time.Now().Add(readPerMiB * time.Duration(ceil(time.Duration(size), 1<<20)))) // where that is possible
+// limitTime bounds how long the body of a request may take, wherever the request goes: also what nobody reads
+// is waited for, before the next request of its connection.
+func limitTime(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
 	}
-	return &body{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), control: control}
+	size := r.ContentLength
+	if size < 0 || size > maxBody {
+		size = maxBody
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readPerMiB * time.Duration(ceil(time.Duration(size), 1<<20)))) // where that is possible
+	r.Body = &timedBody{r.Body, control}
+}
+
+// timedBody lifts the deadline at its end: the answer may take longer.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{}) // none was set where that is not possible
+	}
+	return n, err
+}
+
+// limitBody bounds how much of a body is read.
+func limitBody(w http.ResponseWriter, r *http.Request) *body {
+	return &body{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody)}
 }
 
 // optional are the calls that need to be told nothing but what the path says.
