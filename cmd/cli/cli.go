@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -35,7 +36,7 @@ type cli struct {
 
 func newCLI(s Streams) *cli {
 	run := &session.Session{Environ: s.Environ}
-	run.In, run.Out, run.Err = s.In, s.Out, s.Err
+	run.In, run.Out, run.Err = s.In, terminal.Shown(s.Out), terminal.Shown(s.Err)
 	return &cli{Session: run, abort: s.Abort}
 }
 

@@ -197,7 +197,7 @@ func (c clusterCommands) awaitDrained(ctx context.Context, s *client.Client, nam
 			return err
 		}
 		if terminal.IsTerminal(c.Err) {
-			fmt.Fprintf(c.Err, "\r%d shards left  ", left)
+			fmt.Fprintf(terminal.Raw(c.Err), "\r%d shards left  ", left)
 		}
 		select {
 		case <-time.After(drainLook):

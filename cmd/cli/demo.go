@@ -184,7 +184,7 @@ func (d *demo) show(ctx context.Context, title string) {
 // draw puts a picture over the one before it, which had so many lines.
 func (d *demo) draw(picture string, lines int) int {
 	if lines > 0 {
-		fmt.Fprintf(d.c.Out, "\x1b[%dA\x1b[J", lines)
+		fmt.Fprintf(terminal.Raw(d.c.Out), "\x1b[%dA\x1b[J", lines)
 	}
 	fmt.Fprint(d.c.Out, picture)
 	return strings.Count(picture, "\n")

@@ -181,7 +181,8 @@ func enqueue(ctx context.Context, c *cli, t client.Task, count int) error {
 
 // printReceipts prints those of results that were stored and counts them.
 func printReceipts(c *cli, results []client.Result) (stored int, err error) {
-	out := bufio.NewWriter(c.Out)
+	buffer := bufio.NewWriter(terminal.Raw(c.Out)) // which knows no characters
+	out := terminal.Shown(buffer)
 	for _, r := range results {
 		if r.Err != nil {
 			continue
@@ -190,10 +191,10 @@ func printReceipts(c *cli, results []client.Result) (stored int, err error) {
 		if v := viewReceipt(r.Receipt); c.Output == terminal.FormatJSON {
 			err = cmp.Or(err, terminal.WriteJSON(out, v))
 		} else {
-			fmt.Fprintln(out, strings.TrimSpace(v.ID+"  "+v.ExecuteTime+"  "+v.note()))
+			fmt.Fprintln(out, strings.TrimSpace(terminal.Line(v.ID)+"  "+v.ExecuteTime+"  "+v.note()))
 		}
 	}
-	return stored, cmp.Or(err, out.Flush())
+	return stored, cmp.Or(err, buffer.Flush())
 }
 
 // batchOf returns n copies of t, numbered from first when there are several.

@@ -12,7 +12,6 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/client/loglevel"
 	"github.com/ddq-io/ddq/cmd/cli/session"
-	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -97,7 +96,7 @@ func logsText(l *loglevel.Now) string {
 		text += until(l.Until)
 	}
 	for _, t := range l.Topics {
-		text += ", tasks of " + terminal.Printable(t.Topic) + until(t.Until)
+		text += ", tasks of " + t.Topic + until(t.Until)
 	}
 	return text
 }

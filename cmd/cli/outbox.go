@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // outboxProgram has the driver of PostgreSQL, which ddq has not (ADR 045).
@@ -32,7 +33,7 @@ of its own, from beside ddq or from the PATH: 'ddq outbox --help' is its help.`,
 			}
 			run := exec.CommandContext(cmd.Context(), path, args...)
 			inOwnGroup(run) // the end of ctx reaches it, and a signal only once
-			run.Stdin, run.Stdout, run.Stderr, run.Env = c.In, c.Out, c.Err, c.Environ
+			run.Stdin, run.Stdout, run.Stderr, run.Env = c.In, terminal.Raw(c.Out), terminal.Raw(c.Err), c.Environ
 			return endOf(run, run.Run())
 		},
 	}

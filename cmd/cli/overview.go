@@ -139,7 +139,7 @@ func (c *cli) followOverview(ctx context.Context, s *client.Client, topic string
 		case ctx.Err() != nil:
 			return nil
 		case redraw && err == nil:
-			fmt.Fprint(c.Out, "\x1b[H\x1b[2J")
+			fmt.Fprint(terminal.Raw(c.Out), "\x1b[H\x1b[2J")
 		}
 		if err := c.showOverview(&all, err); err != nil {
 			return err
@@ -160,7 +160,7 @@ func (c *cli) showOverview(all *overview.Overview, err error) error {
 		return err
 	}
 	for _, node := range all.SilentNodes {
-		fmt.Fprintf(c.Err, "Node %s did not answer: what only it knows is missing.\n", terminal.Printable(node))
+		fmt.Fprintf(c.Err, "Node %s did not answer: what only it knows is missing.\n", terminal.Line(node))
 	}
 	if all.PulsesIncomplete {
 		fmt.Fprintln(c.Err, "A node has more topics in use than it counts: what it did to the tasks of the others is missing.")
@@ -191,7 +191,7 @@ func (c clusterCommands) workers() *cobra.Command {
 			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				return terminal.Each(s.Workers(ctx, topic), 0, func(w overview.Worker) error {
 					v := workerView{w.Name, w.Topic, w.Node, terminal.Clock(w.Since), w.InFlight, w.Credit, w.MaxInFlight, w.Client}
-					return out.Add(v, terminal.Printable(w.Name), w.Topic, w.Node, v.Since, v.InFlight, v.Credit, terminal.Printable(w.Client))
+					return out.Add(v, w.Name, w.Topic, w.Node, v.Since, v.InFlight, v.Credit, w.Client)
 				})
 			})
 			return out.End(err, "There are no workers.")

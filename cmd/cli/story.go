@@ -32,7 +32,7 @@ func (v *eventView) line() string {
 	var parts []string
 	add := func(ok bool, format string, args ...any) {
 		if ok {
-			parts = append(parts, terminal.Printable(fmt.Sprintf(format, args...)))
+			parts = append(parts, terminal.Line(fmt.Sprintf(format, args...)))
 		}
 	}
 	add(v.Node != "" && v.Worker != "", "by %s for %s", v.Node, v.Worker)

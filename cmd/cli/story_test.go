@@ -77,7 +77,7 @@ func TestStoryOfTheLog(t *testing.T) {
 		client.TaskChange{Kind: client.ChangeReleased, Time: noon(10), Due: noon(20), Outcome: client.AttemptReleased},
 	),
 		"00:00.000Z  held              for w  attempt 1",
-		"00:00.010Z  released          after 10.0 ms  �[2Jno  due 2030-01-01T12:00:00.020Z  attempt 1",
+		"00:00.010Z  released          after 10.0 ms  \\u001b[2Jno  due 2030-01-01T12:00:00.020Z  attempt 1",
 	)
 }
 

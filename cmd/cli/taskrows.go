@@ -22,7 +22,7 @@ func (c taskCommands) print(t client.Snapshot) error { return c.Record(t, taskRo
 func taskRows(t *client.Snapshot) []table.Row {
 	rows := fieldRows(reflect.ValueOf(*t))
 	for _, key := range terminal.SortedKeys(t.Attributes) {
-		rows = append(rows, table.Row{"attribute " + terminal.Printable(key), terminal.Printable(t.Attributes[key])})
+		rows = append(rows, table.Row{"attribute " + key, t.Attributes[key]})
 	}
 	for _, a := range t.Attempts {
 		rows = append(rows, table.Row{fmt.Sprintf("attempt %d", a.Number), attemptText(&a)})
@@ -63,7 +63,7 @@ func fieldRows(v reflect.Value) (rows []table.Row) {
 func rowText(v any) any {
 	switch v := v.(type) {
 	case string:
-		return terminal.Printable(v)
+		return v
 	case int, int64, bool:
 		return v
 	case time.Time:
@@ -87,7 +87,7 @@ const (
 // journalRows are what handlers of a task did once.
 func journalRows(entries []journal.Entry) (rows []table.Row) {
 	for _, e := range entries[:min(len(entries), entriesShown)] {
-		rows = append(rows, table.Row{"kept " + terminal.Printable(e.Name), entryText(&e)})
+		rows = append(rows, table.Row{"kept " + e.Name, entryText(&e)})
 	}
 	if more := len(entries) - len(rows); more > 0 {
 		rows = append(rows, table.Row{"kept", fmt.Sprintf("%d more; see -o json", more)})
@@ -113,9 +113,9 @@ func attemptText(a *client.Attempt) string {
 	if took := a.Ended.Sub(a.Started); took > 0 && !a.Started.IsZero() {
 		text += fmt.Sprintf(" after %v", took)
 	}
-	text += fmt.Sprintf(" by %s on %s", terminal.Printable(cmp.Or(a.Worker, "?")), terminal.Printable(cmp.Or(a.Node, "?")))
+	text += fmt.Sprintf(" by %s on %s", cmp.Or(a.Worker, "?"), cmp.Or(a.Node, "?"))
 	if a.Error != "" {
-		text += ": " + terminal.Printable(a.Error)
+		text += ": " + a.Error
 	}
 	return text
 }

@@ -186,7 +186,7 @@ func (t *tracer) show(v storyView) error {
 		times = fmt.Sprintf("%d attempts", v.Attempts)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s/%s  %s after %s", v.Topic, terminal.Printable(v.ID), v.State, times)
+	fmt.Fprintf(&text, "%s/%s  %s after %s", v.Topic, terminal.Line(v.ID), v.State, times)
 	if v.TraceID != "" {
 		text.WriteString("  trace " + cmp.Or(v.TraceURL, v.TraceID))
 	}

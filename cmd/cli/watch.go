@@ -124,11 +124,11 @@ func (v changeView) line() string {
 		{"attempt", fmt.Sprint(v.Attempt)}, {"due", v.ExecuteTime}, {"reason", v.Reason}, {"outcome", v.Outcome}, {"worker", v.Worker},
 	} {
 		if part.value != "" && part.value != "0" {
-			line += "  " + part.name + "=" + terminal.Printable(part.value)
+			line += "  " + part.name + "=" + part.value
 		}
 	}
 	for _, key := range terminal.SortedKeys(v.Attributes) {
-		line += "  " + terminal.Printable(key+"="+v.Attributes[key])
+		line += "  " + key + "=" + v.Attributes[key]
 	}
 	return line
 }

@@ -118,7 +118,7 @@ func work(ctx context.Context, c *cli, f workFlags) error {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	h := &workHandler{
-		c: c, out: &lockedWriter{to: c.Out}, err: &lockedWriter{to: c.Err}, topic: f.topic,
+		c: c, out: terminal.Shown(&lockedWriter{to: terminal.Raw(c.Out)}), err: terminal.Shown(&lockedWriter{to: terminal.Raw(c.Err)}), topic: f.topic,
 		command: f.command, result: f.result, count: f.count, ending: ctx.Done(), enough: enough,
 	}
 	h.newTopic.Store(errors.Is(err, client.ErrNotFound))
@@ -199,7 +199,7 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 	if h.command == "" {
 		return nil
 	}
-	s := &shellCommand{command: h.command, environ: h.c.Environ, out: h.out, err: h.err, abort: h.c.abort}
+	s := &shellCommand{command: h.command, environ: h.c.Environ, out: terminal.Raw(h.out), err: terminal.Raw(h.err), abort: h.c.abort}
 	s.next = func(line []byte) error { return takeNext(t, line) }
 	if !h.result {
 		return s.run(ctx, t.Payload, h.environment(t))
@@ -303,9 +303,9 @@ func (h *workHandler) report(t worker.Task, begun time.Time, err error) {
 	case h.c.Output == terminal.FormatJSON:
 		_ = terminal.WriteJSON(h.out, v) // a reader that went away ends the command by its signal
 	case err != nil:
-		fmt.Fprintf(h.err, "task %s, attempt %d: %s\n", t.ID, t.Attempt, v.Error)
+		fmt.Fprintf(h.err, "task %s, attempt %d: %s\n", terminal.Line(t.ID), t.Attempt, v.Error)
 	case h.command == "":
-		fmt.Fprintf(h.out, "%s  due %s  handled %.2f ms later  attempt %d  %s\n", t.ID, v.ExecuteTime, late, t.Attempt, terminal.Shorten(terminal.BytesText(t.Payload), 60))
+		fmt.Fprintf(h.out, "%s  due %s  handled %.2f ms later  attempt %d  %s\n", terminal.Line(t.ID), v.ExecuteTime, late, t.Attempt, terminal.Shorten(terminal.BytesText(t.Payload), 60))
 	}
 }
 

@@ -150,8 +150,8 @@ func (a audienceCommands) get() *cobra.Command {
 					return err
 				}
 				return a.Record(r,
-					table.Row{"id", terminal.Printable(r.ID)}, table.Row{"zone", r.Zone}, table.Row{"disabled", r.Disabled}, table.Row{"quiet", quietText(&r)},
-					table.Row{"on", strings.Join(r.On, ", ")}, table.Row{"off", strings.Join(r.Off, ", ")}, table.Row{"data", terminal.Printable(string(r.Data))})
+					table.Row{"id", r.ID}, table.Row{"zone", r.Zone}, table.Row{"disabled", r.Disabled}, table.Row{"quiet", quietText(&r)},
+					table.Row{"on", strings.Join(r.On, ", ")}, table.Row{"off", strings.Join(r.Off, ", ")}, table.Row{"data", string(r.Data)})
 			})
 		},
 	}
@@ -193,7 +193,7 @@ func (a audienceCommands) recipients() *cobra.Command {
 			out := a.Listing("id", "zone", "disabled", "quiet", "on", "off")
 			err := a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				return terminal.Each(s.ListRecipients(ctx, args[0], zone), limit, func(r client.Recipient) error {
-					return out.Add(r, terminal.Printable(r.ID), r.Zone, r.Disabled, quietText(&r), strings.Join(r.On, ", "), strings.Join(r.Off, ", "))
+					return out.Add(r, r.ID, r.Zone, r.Disabled, quietText(&r), strings.Join(r.On, ", "), strings.Join(r.Off, ", "))
 				})
 			})
 			return out.End(err, "No recipients.")

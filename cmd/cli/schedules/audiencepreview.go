@@ -82,7 +82,7 @@ func (a audienceCommands) printPreview(p *client.AudiencePreview) error {
 	}
 	some := a.Listing("such as", "zone", "outcome", "due")
 	for _, e := range p.Examples {
-		if err := some.Add(e, terminal.Printable(e.Recipient), e.Zone, strings.ReplaceAll(e.Verdict.String(), "_", " "), terminal.Clock(e.Due)); err != nil {
+		if err := some.Add(e, e.Recipient, e.Zone, strings.ReplaceAll(e.Verdict.String(), "_", " "), terminal.Clock(e.Due)); err != nil {
 			return err
 		}
 	}

@@ -157,7 +157,7 @@ func warningText(w *client.DueWarning) string {
 	what += fmt.Sprintf("; the emptiest minute of that hour is %s, with %d", terminal.Clock(w.Emptiest), w.EmptiestDue)
 	var instead []string
 	if w.Cron != "" {
-		instead = append(instead, fmt.Sprintf("--cron '%s'", terminal.Printable(w.Cron)))
+		instead = append(instead, fmt.Sprintf("--cron '%s'", terminal.Line(w.Cron)))
 	}
 	if w.Slack > 0 {
 		instead = append(instead, "--slack "+node.DurationText(w.Slack))

@@ -219,12 +219,12 @@ func (s scheduleCommands) showDiffs(diffs []scheduleDiff) {
 		if d.Action == "none" {
 			continue
 		}
-		fmt.Fprintf(s.Err, "%s %s of topic %s\n", d.Action, terminal.Printable(d.Name), d.Topic)
+		fmt.Fprintf(s.Err, "%s %s of topic %s\n", d.Action, terminal.Line(d.Name), d.Topic)
 		for _, line := range d.Before {
-			fmt.Fprintf(s.Err, "  - %s\n", terminal.Printable(line))
+			fmt.Fprintf(s.Err, "  - %s\n", terminal.Line(line))
 		}
 		for _, line := range d.After {
-			fmt.Fprintf(s.Err, "  + %s\n", terminal.Printable(line))
+			fmt.Fprintf(s.Err, "  + %s\n", terminal.Line(line))
 		}
 		warn(s.Session, d.Warnings)
 	}

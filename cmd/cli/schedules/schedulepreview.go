@@ -98,7 +98,7 @@ func (s scheduleCommands) printPreview(p *client.Preview) error {
 func localText(text string) string {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return terminal.Printable(text)
+		return text
 	}
 	return at.Format("Mon ") + text
 }

@@ -174,7 +174,7 @@ func (v *scheduleStatusView) rows(s *client.ScheduleStatus) []table.Row {
 	}
 	rows = append(rows, v.policyRows()...)
 	for _, key := range terminal.SortedKeys(v.Labels) {
-		rows = append(rows, table.Row{"label " + terminal.Printable(key), terminal.Printable(v.Labels[key])})
+		rows = append(rows, table.Row{"label " + key, v.Labels[key]})
 	}
 	t := &v.Totals
 	rows = append(rows, table.Row{"runs", fmt.Sprintf("%d made, %d done, %d failed, %d removed", t.Made, t.Done, t.Failed, t.Removed)})
@@ -185,7 +185,7 @@ func (v *scheduleStatusView) rows(s *client.ScheduleStatus) []table.Row {
 		rows = append(rows, table.Row{"waiting", v.Waiting})
 	}
 	for _, b := range v.Backfills {
-		rows = append(rows, table.Row{"backfill", fmt.Sprintf("%s: %s to %s, %d of %d made", terminal.Printable(b.ID), terminal.Clock(b.From), terminal.Clock(b.To), b.Made, b.Total)})
+		rows = append(rows, table.Row{"backfill", fmt.Sprintf("%s: %s to %s, %d of %d made", b.ID, terminal.Clock(b.From), terminal.Clock(b.To), b.Made, b.Total)})
 	}
 	for i := len(v.Runs) - 1; i >= 0; i-- {
 		rows = append(rows, table.Row{"run", runText(&v.Runs[i])})
@@ -205,10 +205,10 @@ func localRow(zone string, at time.Time) []table.Row {
 func (v *scheduleStatusView) state() string {
 	text := v.State
 	if v.PausedBy != "" && v.State == client.SchedulePaused.String() {
-		text += " by " + terminal.Printable(v.PausedBy)
+		text += " by " + v.PausedBy
 	}
 	if v.Note != "" {
-		text += ": " + terminal.Printable(v.Note)
+		text += ": " + v.Note
 	}
 	return text
 }

@@ -94,7 +94,7 @@ func (v *recordView) row() []any {
 	}
 	method := v.Method[strings.LastIndexByte(v.Method, '/')+1:]
 	about := strings.Trim(v.Topic+"/"+v.Name, "/")
-	return []any{terminal.Clock(v.Time), terminal.Printable(v.Node), terminal.Printable(v.Caller), terminal.Printable(method), terminal.Printable(about), terminal.Printable(outcome)}
+	return []any{terminal.Clock(v.Time), v.Node, v.Caller, method, about, outcome}
 }
 
 func (c auditCommands) list() *cobra.Command {
@@ -125,10 +125,10 @@ a line that is not as it was written; it is there whatever was asked for.`,
 				return err
 			}
 			for _, node := range missing.Silent {
-				fmt.Fprintf(c.Err, "Node %s did not answer: its records are missing.\n", terminal.Printable(node))
+				fmt.Fprintf(c.Err, "Node %s did not answer: its records are missing.\n", terminal.Line(node))
 			}
 			for _, node := range missing.WithoutLog {
-				fmt.Fprintf(c.Err, "Node %s was started without an audit log.\n", terminal.Printable(node))
+				fmt.Fprintf(c.Err, "Node %s was started without an audit log.\n", terminal.Line(node))
 			}
 			return nil
 		},
@@ -214,9 +214,9 @@ func (c auditCommands) verifyNodes(cmd *cobra.Command) error {
 	for i := range chains {
 		v := chainViewOf(&chains[i])
 		if s := chains[i].State; s != audits.Whole && s != audits.None {
-			bad = append(bad, fmt.Sprintf("that of %s is %s", terminal.Printable(v.Node), v.State))
+			bad = append(bad, fmt.Sprintf("that of %s is %s", v.Node, v.State))
 		}
-		if err := out.Add(v, terminal.Printable(v.Node), v.State, v.Records, v.Head, terminal.Printable(v.Error)); err != nil {
+		if err := out.Add(v, v.Node, v.State, v.Records, v.Head, v.Error); err != nil {
 			return err
 		}
 	}

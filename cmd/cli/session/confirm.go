@@ -17,7 +17,7 @@ func (c *Session) Confirm(yes bool, what string) error {
 	if !terminal.IsTerminal(c.In) {
 		return Usagef("this would %s; add --yes to do it", what)
 	}
-	fmt.Fprintf(c.Err, "This will %s. Type yes to go on: ", what)
+	fmt.Fprintf(c.Err, "This will %s. Type yes to go on: ", terminal.Line(what))
 	answer, _ := bufio.NewReader(c.In).ReadString('\n')
 	if strings.TrimSpace(answer) != "yes" {
 		fmt.Fprintln(c.Err, "Nothing was changed.")

@@ -18,7 +18,7 @@ type Progress struct {
 func (t *Terminal) Progress(total int, what string) *Progress {
 	p := &Progress{begun: time.Now()}
 	if IsTerminal(t.Err) && !IsTerminal(t.Out) && (total > 1 || total < 0) {
-		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(t.Err), progressbar.OptionSetDescription(what),
+		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(Raw(t.Err)), progressbar.OptionSetDescription(what),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetRenderBlankState(false))
 	}

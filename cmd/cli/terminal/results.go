@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -20,8 +21,8 @@ const (
 // Terminal is where a command reads from and writes to, and the form of its results.
 type Terminal struct {
 	In       io.Reader
-	Out, Err io.Writer
-	Output   string // one of the forms
+	Out, Err io.Writer // made by Shown
+	Output   string    // one of the forms
 }
 
 // WriteJSON writes one object on one line.
@@ -42,10 +43,16 @@ func (t *Terminal) Record(v any, rows ...table.Row) error {
 	return t.writeTable(nil, rows)
 }
 
-// Say prints one result: an object, or a sentence.
+// Say prints one result: an object, or a sentence, in which no string begins a line.
 func (t *Terminal) Say(v any, format string, args ...any) error {
 	if t.Output == FormatJSON {
 		return t.WriteJSON(v)
+	}
+	args = slices.Clone(args)
+	for i := range args {
+		if text, ok := args[i].(string); ok {
+			args[i] = Line(text)
+		}
 	}
 	_, err := fmt.Fprintf(t.Out, format+"\n", args...)
 	return err
@@ -55,10 +62,20 @@ func (t *Terminal) writeTable(header table.Row, rows []table.Row) error {
 	grid := table.NewWriter()
 	grid.SetStyle(plainTable)
 	grid.SuppressTrailingSpaces()
+	shape := Printable // a record may have texts of several lines
 	if header != nil {
 		grid.AppendHeader(header)
+		shape = Line
 	}
-	grid.AppendRows(rows)
+	for _, row := range rows {
+		row = slices.Clone(row)
+		for i := range row {
+			if text, ok := row[i].(string); ok { // its width is that of what is shown
+				row[i] = shape(text)
+			}
+		}
+		grid.AppendRow(row)
+	}
 	_, err := fmt.Fprintln(t.Out, grid.Render())
 	return err
 }
@@ -75,6 +92,9 @@ var plainTable = func() table.Style {
 
 // IsTerminal reports whether a stream is a terminal that somebody looks at.
 func IsTerminal(stream any) bool {
+	if s, ok := stream.(shown); ok {
+		stream = s.to
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -324,7 +324,7 @@ func (c commands) watch() *cobra.Command {
 				}
 				for i := range change.Steps {
 					s := &change.Steps[i]
-					fmt.Fprintln(c.Out, strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", s.Name, number(s.Copy), s.State, why(s))))
+					fmt.Fprintln(c.Out, terminal.Line(strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", s.Name, number(s.Copy), s.State, why(s)))))
 				}
 				if change.State != last {
 					fmt.Fprintf(c.Out, "workflow is %s\n", change.State)
