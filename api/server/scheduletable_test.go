@@ -194,6 +194,8 @@ var scheduleRefusals = []refusal{
 	{"end before the first", put(func(s *ddqv1.Schedule) { s.Timetable.EndTime = timestamppb.New(time.Now().Add(time.Second)) }), codes.InvalidArgument, "NEVER_FIRES", "timetable", "", 0},
 	{"unknown zone", put(func(s *ddqv1.Schedule) { s.Timetable.Zone = "Berlin" }), codes.InvalidArgument, "BAD_ZONE", "timetable.zone", "", 0},
 	{"local zone", put(func(s *ddqv1.Schedule) { s.Timetable.Zone = "Local" }), codes.InvalidArgument, "BAD_ZONE", "timetable.zone", "", 0},
+	{"zone of this machine", put(func(s *ddqv1.Schedule) { s.Timetable.Zone = "localtime" }), codes.InvalidArgument, "BAD_ZONE", "timetable.zone", "", 0},
+	{"zone with leap seconds", put(func(s *ddqv1.Schedule) { s.Timetable.Zone = "right/Europe/Berlin" }), codes.InvalidArgument, "BAD_ZONE", "timetable.zone", "", 0},
 	{"offset", put(func(s *ddqv1.Schedule) { s.Timetable.Zone = "+02:00" }), codes.InvalidArgument, "BAD_ZONE", "timetable.zone", "", 0},
 	{"time of before 1970", put(func(s *ddqv1.Schedule) { s.Timetable.StartTime = &timestamppb.Timestamp{Seconds: -1} }), codes.InvalidArgument, "BAD_TIME", "timetable.start_time", "", 0},
 

@@ -1,6 +1,7 @@
 package timetable
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -49,4 +50,18 @@ func LoadZone(name string) (*time.Location, error) {
 		return nil, fault(BadZone, "zone", "%q is none of the IANA database", name)
 	}
 	return zone, nil
+}
+
+// ofMachines are names of files that machines have beside the database: what they mean, and whether
+// they are there, differs between nodes.
+var ofMachines = []string{"localtime", "posixrules", "posix", "right"}
+
+// CheckZone returns why a zone cannot be asked for, as an *Error. LoadZone knows some more, which
+// were stored before they were refused.
+func CheckZone(name string) error {
+	if first, _, _ := strings.Cut(name, "/"); slices.Contains(ofMachines, first) {
+		return fault(BadZone, "zone", "%q is none of the IANA database", name)
+	}
+	_, err := LoadZone(name)
+	return err
 }

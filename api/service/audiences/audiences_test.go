@@ -76,7 +76,7 @@ func TestAudiencesAreChecked(t *testing.T) {
 		"BAD_NAME":           {Name: "~users"},
 		"NAME_TOO_LONG":      {Name: strings.Repeat("x", 129)},
 		"OUT_OF_RANGE_FIELD": {Name: "users", Shards: 3},
-		"BAD_ZONE":           {Name: "users", FallbackZone: "Local"},
+		"BAD_ZONE":           {Name: "users", FallbackZone: "posix/UTC"},
 	} {
 		if _, err := s.Create(t.Context(), spec, 1); reasonOf(err) != want {
 			t.Errorf("%+v: %v, want %s", spec, err, want)

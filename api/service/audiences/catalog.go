@@ -70,7 +70,7 @@ func (s *Audiences) check(spec *Spec) error {
 		return problem.BadField("shards", "OUT_OF_RANGE_FIELD", "shards must be a power of two, 1 to %d", audience.MaxShards)
 	}
 	spec.FallbackZone = cmp.Or(spec.FallbackZone, "UTC")
-	if timetable.FindZone(spec.FallbackZone) == nil {
+	if timetable.CheckZone(spec.FallbackZone) != nil {
 		return problem.BadField("fallback_zone", "BAD_ZONE", "fallback_zone %s", zoneHint(spec.FallbackZone))
 	}
 	if len(spec.Kinds) > audience.MaxKinds {

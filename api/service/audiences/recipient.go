@@ -45,7 +45,7 @@ func (s *Audiences) stored(a *audience.Audience, r *Recipient) (*audience.Recipi
 	if errors.As(out.Check(), &bad) {
 		return nil, badRecipient(bad.Field, bad.Reason)
 	}
-	if timetable.FindZone(out.Zone) == nil {
+	if timetable.CheckZone(out.Zone) != nil {
 		return nil, badRecipient("zone", zoneHint(out.Zone))
 	}
 	return out, nil

@@ -196,6 +196,11 @@ func tableOf(spec *schedule.Spec, name string, anchor store.Millis) (*timetable.
 	if spec.Untracked && entries[0].FromEnd {
 		return nil, problem.BadField("track", "BAD_POLICY", "an interval from the END of a run needs runs that are tracked")
 	}
+	if zone := spec.Timetable.Zone; zone != timetable.Recipient {
+		if err := timetable.CheckZone(zone); err != nil {
+			return nil, timetableProblem(err, spec)
+		}
+	}
 	table, err := timetable.New(spec.Timetable, name, anchor.Time())
 	return table, timetableProblem(err, spec)
 }
