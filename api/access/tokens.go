@@ -159,7 +159,7 @@ func (ts *Tokens) of(id string, hash auth.Hash) *Session {
 func (ts *Tokens) Create(ctx context.Context, maker *auth.Principal, n NewToken) (*auth.Token, auth.Secret, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := &auth.Token{
-		Name: n.Name, Namespace: n.Grants.Home(), Grants: n.Grants, Created: now, CreatedBy: maker.Name,
+		Name: n.Name, Namespace: n.Grants.Home(), Grants: n.Grants, Created: now, CreatedBy: maker.Name, Makers: maker.MakersOfNext(),
 		CallsPerSecond: cmp.Or(n.CallsPerSecond, maker.CallsPerSecond), BytesPerSecond: cmp.Or(n.BytesPerSecond, maker.BytesPerSecond),
 	}
 	switch {
@@ -247,7 +247,7 @@ func (ts *Tokens) Rotate(ctx context.Context, by *auth.Principal, id string, ove
 		return nil, auth.Secret{}, &problem.Error{Kind: problem.Precondition, Reason: "ROTATED", Field: "id", Message: "the token was rotated; its successor is " + old.Successor}
 	}
 	next := *old // but for its secret and its span
-	next.Created, next.CreatedBy = now, by.Name
+	next.Created, next.CreatedBy, next.Makers = now, by.Name, by.MakersOfNext()
 	if !old.Expires.IsZero() {
 		next.Expires = now.Add(old.Expires.Sub(old.Created))
 		if end := by.Expires; !end.IsZero() && end.Before(next.Expires) {
@@ -272,4 +272,35 @@ func (ts *Tokens) Revoke(ctx context.Context, by *auth.Principal, id string) err
 		return err
 	}
 	return ts.registry.changed(ctx, ts.registry.DeleteRecord(ctx, kindToken, id, record.Version))
+}
+
+// RevokeWithMade ends a token, which may be gone, and all that come from it, as far as by may end them.
+func (ts *Tokens) RevokeWithMade(ctx context.Context, by *auth.Principal, id string) error {
+	from := map[string]bool{id: true} // and those that were ended
+	comes := func(maker string) bool { return from[maker] }
+	for ended := false; ; ended = true {
+		records, _, err := ts.registry.Records(ctx, kindToken)
+		if err != nil {
+			return problem.AsError(err)
+		}
+		found := 0
+		for i := range records {
+			t, _, err := ts.open(&records[i])
+			if err != nil || t.ID != id && !slices.ContainsFunc(t.Makers, comes) || by.ID != t.ID && !by.Grants.Cover(t.Grants) {
+				continue
+			}
+			found++
+			from[t.ID] = true
+			err = ts.registry.DeleteRecord(ctx, kindToken, t.ID, records[i].Version)
+			if err != nil && !errors.Is(err, store.ErrVersion) { // the next round knows what it is now
+				return ts.registry.changed(ctx, err)
+			}
+		}
+		switch {
+		case found == 0 && !ended:
+			return noToken()
+		case found == 0: // also of what they made meanwhile
+			return ts.registry.changed(ctx, nil)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,10 @@ type Principal struct {
 	Namespace string
 	Grants    Grants
 	Expires   time.Time // zero: never
+
+	// Makers are the ids of the tokens that its token comes from, each made by the one before. Names
+	// can be anybody's. Of more than maxMakers these are the first and the last.
+	Makers []string
 
 	CallsPerSecond int // at each node; 0: no bound
 	BytesPerSecond int // of payloads, at each node; 0: no bound
@@ -78,6 +83,18 @@ func (p *Principal) Allow(any Verbs, topic string) bool {
 		}
 	}
 	return p.Grants.Allow(any, p.Namespace, topic)
+}
+
+// MakersOfNext are the makers of a token that p makes.
+func (p *Principal) MakersOfNext() []string {
+	if p.Kind != KindToken {
+		return nil
+	}
+	all := append(slices.Clone(p.Makers), p.ID)
+	if over := len(all) - maxMakers; over > 0 {
+		all = slices.Delete(all, maxMakers/2, maxMakers/2+over)
+	}
+	return all
 }
 
 // In is p as it calls in a namespace.

@@ -35,6 +35,7 @@ const (
 	maxGrants   = 100
 	maxCalls    = 1_000_000
 	maxBytes    = 1 << 30
+	maxMakers   = 32
 )
 
 // ErrBadToken is of text that cannot be a token: not its form, or not its checksum.
@@ -53,6 +54,7 @@ type Token struct {
 	Grants    Grants    `json:"grants"`
 	Created   time.Time `json:"created"`
 	CreatedBy string    `json:"created_by"`
+	Makers    []string  `json:"makers,omitempty"` // see Principal
 	Expires   time.Time `json:"expires,omitzero"` // zero: never
 	Successor string    `json:"successor,omitzero"`
 
@@ -135,9 +137,17 @@ func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now
 // Principal is who calls with t.
 func (t *Token) Principal() *Principal {
 	return &Principal{
-		Kind: KindToken, ID: t.ID, Name: t.Name, Namespace: t.Namespace, Grants: t.Grants, Expires: t.Expires,
+		Kind: KindToken, ID: t.ID, Name: t.Name, Namespace: t.Namespace, Grants: t.Grants, Expires: t.Expires, Makers: t.Makers,
 		CallsPerSecond: t.CallsPerSecond, BytesPerSecond: t.BytesPerSecond,
 	}
+}
+
+// MadeBy is the id of the token that made t; empty when another credential did.
+func (t *Token) MadeBy() string {
+	if len(t.Makers) == 0 {
+		return ""
+	}
+	return t.Makers[len(t.Makers)-1]
 }
 
 // Check says what is wrong with a token that is to be made at now.

@@ -1261,8 +1261,10 @@ type Token struct {
 	// Bytes of payloads that it may send in a second, at each node, but for those that settle.
 	// 0: no bound.
 	BytesPerSecond int32 `protobuf:"varint,9,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Id of the token that made it, as others may have the name. Unset when another credential did.
+	CreatedById   string `protobuf:"bytes,10,opt,name=created_by_id,json=createdById,proto3" json:"created_by_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Token) Reset() {
@@ -1356,6 +1358,13 @@ func (x *Token) GetBytesPerSecond() int32 {
 		return x.BytesPerSecond
 	}
 	return 0
+}
+
+func (x *Token) GetCreatedById() string {
+	if x != nil {
+		return x.CreatedById
+	}
+	return ""
 }
 
 type WhoAmIRequest struct {
@@ -1836,8 +1845,11 @@ func (x *RotateTokenResponse) GetSecret() string {
 }
 
 type RevokeTokenRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Ends those that it made as well, and those that they made. The token itself may be gone. Nodes know
+	// within two seconds that a token ended: what it makes at one of them until then is found by a repeat.
+	WithMade      bool `protobuf:"varint,2,opt,name=with_made,json=withMade,proto3" json:"with_made,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1877,6 +1889,13 @@ func (x *RevokeTokenRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *RevokeTokenRequest) GetWithMade() bool {
+	if x != nil {
+		return x.WithMade
+	}
+	return false
 }
 
 type RevokeTokenResponse struct {
@@ -2009,7 +2028,7 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\x05Grant\x12\x14\n" +
 	"\x05verbs\x18\x01 \x03(\tR\x05verbs\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06topics\x18\x03 \x01(\tR\x06topics\"\xdd\x02\n" +
+	"\x06topics\x18\x03 \x01(\tR\x06topics\"\x81\x03\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2022,7 +2041,9 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"expireTime\x12\x1c\n" +
 	"\tsuccessor\x18\a \x01(\tR\tsuccessor\x12(\n" +
 	"\x10calls_per_second\x18\b \x01(\x05R\x0ecallsPerSecond\x12(\n" +
-	"\x10bytes_per_second\x18\t \x01(\x05R\x0ebytesPerSecond\"\x0f\n" +
+	"\x10bytes_per_second\x18\t \x01(\x05R\x0ebytesPerSecond\x12\"\n" +
+	"\rcreated_by_id\x18\n" +
+	" \x01(\tR\vcreatedById\"\x0f\n" +
 	"\rWhoAmIRequest\"\xc6\x02\n" +
 	"\x0eWhoAmIResponse\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
@@ -2053,9 +2074,10 @@ const file_ddq_v1_access_proto_rawDesc = "" +
 	"\aoverlap\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\aoverlap\"R\n" +
 	"\x13RotateTokenResponse\x12#\n" +
 	"\x05token\x18\x01 \x01(\v2\r.ddq.v1.TokenR\x05token\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\tR\x06secret\"$\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\"A\n" +
 	"\x12RevokeTokenRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x15\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
+	"\twith_made\x18\x02 \x01(\bR\bwithMade\"\x15\n" +
 	"\x13RevokeTokenResponse2\xd3\n" +
 	"\n" +
 	"\rAccessService\x12K\n" +

@@ -97,7 +97,11 @@ func (t *accessService) RotateToken(ctx context.Context, r *ddqv1.RotateTokenReq
 }
 
 func (t *accessService) RevokeToken(ctx context.Context, r *ddqv1.RevokeTokenRequest) (*ddqv1.RevokeTokenResponse, error) {
-	return &ddqv1.RevokeTokenResponse{}, t.access.Tokens.Revoke(ctx, t.caller(ctx), r.Id)
+	revoke := t.access.Tokens.Revoke
+	if r.WithMade {
+		revoke = t.access.Tokens.RevokeWithMade
+	}
+	return &ddqv1.RevokeTokenResponse{}, revoke(ctx, t.caller(ctx), r.Id)
 }
 
 // readGrants reads grants of a request. Each may have names of roles among its verbs. One that says no
@@ -127,7 +131,7 @@ func grantsWire(from auth.Grants) []*ddqv1.Grant {
 
 func tokenWire(k *auth.Token) *ddqv1.Token {
 	return &ddqv1.Token{
-		Id: k.ID, Name: k.Name, Grants: grantsWire(k.Grants), CreateTime: timestamppb.New(k.Created), CreatedBy: k.CreatedBy,
+		Id: k.ID, Name: k.Name, Grants: grantsWire(k.Grants), CreateTime: timestamppb.New(k.Created), CreatedBy: k.CreatedBy, CreatedById: k.MadeBy(),
 		ExpireTime: endWire(k.Expires), Successor: k.Successor, CallsPerSecond: int32(k.CallsPerSecond), BytesPerSecond: int32(k.BytesPerSecond),
 	}
 }

@@ -56,6 +56,7 @@ func TestTokenCommands(t *testing.T) {
 	}
 	run(exitOK, append([]string{"token", "rotate", made.ID, "--overlap", "1h"}, as...)...)
 	run(exitOK, append([]string{"token", "revoke", made.ID}, as...)...)
+	run(exitFailed, append([]string{"token", "revoke", made.ID, "--with-made"}, as...)...)
 	run(exitFailed, "whoami", "--token-file", mailer)
 	run(exitFailed, append([]string{"token", "create", "x", "--grant", "work:*mail"}, as...)...)
 	run(exitUsage, append([]string{"token", "create", "x"}, as...)...)

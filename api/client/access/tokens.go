@@ -42,8 +42,11 @@ type Token struct {
 	Grants    []Grant   `json:"grants"`
 	Created   time.Time `json:"created"`
 	CreatedBy string    `json:"created_by"`
-	Expires   time.Time `json:"expires,omitzero"` // zero: never
-	Successor string    `json:"successor,omitempty"`
+	// CreatedByID is the token that made it, as others may have the name; empty when another
+	// credential did, or it is of before servers kept that.
+	CreatedByID string    `json:"created_by_id,omitempty"`
+	Expires     time.Time `json:"expires,omitzero"` // zero: never
+	Successor   string    `json:"successor,omitempty"`
 	// CallsPerSecond bounds its calls at each node; 0: no bound.
 	CallsPerSecond int `json:"calls_per_second,omitempty"`
 	// BytesPerSecond bounds the payloads that it sends to each node; 0: no bound.
@@ -120,9 +123,17 @@ func (c *Access) RevokeToken(ctx context.Context, id string) error {
 	return err
 }
 
+// RevokeTokenWithMade ends a token, which may be gone, and all that come from it: those that it made,
+// and those that they made. What it makes while nodes learn of that, which takes two seconds, is
+// found by a repeat.
+func (c *Access) RevokeTokenWithMade(ctx context.Context, id string) error {
+	_, err := call.Answer(ctx, c.do, call.Once, c.access.RevokeToken, &ddqv1.RevokeTokenRequest{Id: id, WithMade: true})
+	return err
+}
+
 func tokenOf(t *ddqv1.Token) Token {
 	return Token{
-		ID: t.GetId(), Name: t.GetName(), Grants: grantsOf(t.GetGrants()), Created: wire.Time(t.GetCreateTime()), CreatedBy: t.GetCreatedBy(),
+		ID: t.GetId(), Name: t.GetName(), Grants: grantsOf(t.GetGrants()), Created: wire.Time(t.GetCreateTime()), CreatedBy: t.GetCreatedBy(), CreatedByID: t.GetCreatedById(),
 		Expires: wire.Time(t.GetExpireTime()), Successor: t.GetSuccessor(), CallsPerSecond: int(t.GetCallsPerSecond()), BytesPerSecond: int(t.GetBytesPerSecond()),
 	}
 }

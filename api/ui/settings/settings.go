@@ -111,7 +111,7 @@ func (p *settingsPage) row(t *ddqv1.Token) g.Node {
 	return h.Tr(
 		frame.RowHead(g.Text(frame.Cut(t.GetName()))), h.Td(h.Code(g.Text(t.GetId()))),
 		frame.Cells(grantsText(t.GetGrants()), boundsText(t)),
-		h.Td(g.Text(frame.AwayText(t.GetCreateTime(), p.Now)+" "), frame.Quiet("by "+frame.Cut(t.GetCreatedBy()))),
+		h.Td(g.Text(frame.AwayText(t.GetCreateTime(), p.Now)+" "), frame.Quiet(strings.TrimSpace("by "+frame.Cut(t.GetCreatedBy())+" "+t.GetCreatedById()))),
 		frame.Cells(expires),
 		h.Td(h.Class("acts"),
 			g.If(t.GetSuccessor() == "", frame.Post("tokens/rotate", id, frame.Button("Rotate", h.Class("plain"), h.Aria("label", "Rotate "+known)))),

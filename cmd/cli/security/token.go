@@ -175,7 +175,7 @@ func (c tokenCommands) list() *cobra.Command {
 				all, err := s.ListTokens(ctx)
 				out := c.Listing("id", "name", "grants", "expires", "made by")
 				for _, t := range all {
-					if err := out.Add(t, t.ID, t.Name, grantsText(t.Grants), endText(t.Expires), t.CreatedBy); err != nil {
+					if err := out.Add(t, t.ID, t.Name, grantsText(t.Grants), endText(t.Expires), strings.TrimSpace(t.CreatedBy+" "+t.CreatedByID)); err != nil {
 						return err
 					}
 				}
@@ -207,14 +207,23 @@ func (c tokenCommands) rotate() *cobra.Command {
 }
 
 func (c tokenCommands) revoke() *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke <id>",
-		Short: "End a token, and the streams that it opened",
-		Args:  cobra.ExactArgs(1),
+	withMade := false
+	cmd := &cobra.Command{
+		Use:     "revoke <id>",
+		Short:   "End a token, and the streams that it opened",
+		Example: "  ddq token revoke 4rT0mZQkxw --with-made",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.Call(cmd, func(ctx context.Context, s *client.Client) error { return s.RevokeToken(ctx, args[0]) })
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
+				if withMade {
+					return s.RevokeTokenWithMade(ctx, args[0])
+				}
+				return s.RevokeToken(ctx, args[0])
+			})
 		},
 	}
+	cmd.Flags().BoolVar(&withMade, "with-made", false, "also those that it made, and those that they made, when it is gone, too; nodes may let it make more for two seconds, so repeat it then")
+	return cmd
 }
 
 // WhoAmICommand is ddq whoami.

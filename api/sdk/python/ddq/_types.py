@@ -2787,6 +2787,8 @@ class Token(TypedDict, total=False):
     # RFC 3339.
     create_time: str
     created_by: str
+    # Id of the token that made it, as others may have the name. Unset when another credential did.
+    created_by_id: str
     # Unset: never.
     # RFC 3339.
     expire_time: str

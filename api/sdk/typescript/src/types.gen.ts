@@ -3130,6 +3130,8 @@ export interface Token {
   /** RFC 3339. */
   create_time?: string;
   created_by?: string;
+  /** Id of the token that made it, as others may have the name. Unset when another credential did. */
+  created_by_id?: string;
   /**
    * Unset: never.
    * RFC 3339.
