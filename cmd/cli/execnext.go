@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
@@ -96,6 +97,9 @@ type growLine struct {
 
 // takeNext takes a line for the ack of t: what is added to its workflow, or a task.
 func takeNext(t worker.Task, line []byte) error {
+	if !utf8.Valid(line) { // JSON would be read with other bytes in their place
+		return errors.New("it is not UTF-8; payload_base64 takes other bytes")
+	}
 	var asked growLine
 	if json.Unmarshal(line, &asked) == nil && len(asked.Grow) > 0 {
 		if err := strictly(line, &asked); err != nil {

@@ -82,3 +82,12 @@ func TestLineGrowsAWorkflow(t *testing.T) {
 		t.Error("a task that is no step grows a workflow")
 	}
 }
+
+// A line that is not UTF-8 is refused, as JSON would be read with other bytes in their place.
+func TestNextLinesAreUTF8(t *testing.T) {
+	for _, line := range []string{"{\"payload\":\"\xff\"}", "{\"attributes\":{\"k\":\"caf\xe9\"}}", "{\"grow\":{\"steps\":[{\"name\":\"\xff\"}]}}"} {
+		if err := takeNext(worker.Task{Topic: "mail"}, []byte(line)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
