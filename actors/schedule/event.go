@@ -109,7 +109,7 @@ type Effects struct {
 
 	RunOpen string // a trigger was refused because of this run
 	Full    bool   // a trigger was refused: as many runs are open, or wait, as can
-	Behind  bool   // an edit or a trigger was not made: more is to be decided before it than a commit has room for. It is to come again
+	Behind  bool   // an edit, a pause or a trigger was not made: more is to be decided before it than a commit has room for. It is to come again
 	Over    bool   // a pause, resume, trigger or backfill was refused: the schedule is finished, perhaps since an event before it in the step
 }
 

@@ -56,6 +56,10 @@ func (p *step) happened(e Event) {
 	case Edit:
 		editing{p}.edit(e)
 	case Pause:
+		if p.s.Phase == Active && !(editing{p}).decideByNow() { // what was named before it, by what names it now
+			p.out.Behind = true
+			return
+		}
 		p.pause(e.By, e.Note)
 	case Resume:
 		p.resume(e)
