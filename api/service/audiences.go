@@ -37,7 +37,14 @@ func audiencesOf(node *actors.Node, st store.Store, look *lookup) *audiences.Aud
 		return nil
 	}
 	return audiences.New(audienceStore{cells, st}, audiences.Limits{Recipients: int64(node.Config().Limits.Recipients)}, audiences.Outside{
-		Used:  (&schedules.Users{Cells: cells, Topics: look.topics}).Find,
+		Used: (&schedules.Users{Cells: cells, Topics: look.topics}).Find,
+		Topics: func(ctx context.Context) ([]store.Topic, error) {
+			topics, e := look.topics(ctx, "")
+			if e != nil {
+				return nil, e
+			}
+			return topics, nil
+		},
 		Topic: look.topic,
 		Tell: func(ctx context.Context, topic string, shard int) {
 			if ref, err := node.Topics().Open(ctx, topic, false); err == nil {

@@ -32,6 +32,8 @@ type Outside struct {
 	// Used returns a schedule that has an audience, and nothing when none does. nil: none
 	// ever does.
 	Used func(ctx context.Context, audience string) (schedule string, err error)
+	// Topics returns all topics of the namespace of a call; nil: there are none.
+	Topics func(ctx context.Context) ([]store.Topic, error)
 	// Topic returns a topic as the store has it, or nil. nil: there are none.
 	Topic func(ctx context.Context, name string) (*store.Topic, error)
 	// Tell tells the owner of a shard that a call changed when its cells wake. It is a hint.
@@ -44,6 +46,9 @@ type Outside struct {
 func (o Outside) whole() Outside {
 	if o.Used == nil {
 		o.Used = func(context.Context, string) (string, error) { return "", nil }
+	}
+	if o.Topics == nil {
+		o.Topics = func(context.Context) ([]store.Topic, error) { return nil, nil }
 	}
 	if o.Topic == nil {
 		o.Topic = func(context.Context, string) (*store.Topic, error) { return nil, nil }

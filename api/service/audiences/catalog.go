@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/api/service/scope"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
@@ -320,5 +321,19 @@ func (s *Audiences) unused(ctx context.Context, a *audience.Audience, now store.
 	case by != "":
 		return audienceInUse(a.Name, "schedule "+by)
 	}
-	return nil
+	return s.noneBegins(ctx, a)
+}
+
+// noneBegins refuses an audience with a run that has not begun: the audience has not noted it, and its schedule may have
+// gone. No schedule has the audience, so no other run is made.
+func (s *Audiences) noneBegins(ctx context.Context, a *audience.Audience) error {
+	topics, err := s.outside.Topics(ctx)
+	for i := 0; i < len(topics) && err == nil; i++ {
+		var runs []OpenRun
+		runs, err = s.In(ctx, place.Shards(&topics[i]))
+		if slices.ContainsFunc(runs, func(r OpenRun) bool { return r.Audience == a.Name }) {
+			return audienceInUse(a.Name, "a run that has not begun")
+		}
+	}
+	return problem.AsError(err)
 }

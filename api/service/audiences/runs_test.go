@@ -22,6 +22,12 @@ func newRuns(t *testing.T) *runsOfTest {
 	t.Cleanup(func() { st.Close() })
 	r := &runsOfTest{topic: &store.Topic{Name: "mail", Shards: 4}}
 	r.Audiences = New(st, Limits{}, Outside{
+		Topics: func(context.Context) ([]store.Topic, error) {
+			if r.topic == nil {
+				return nil, nil
+			}
+			return []store.Topic{*r.topic}, nil
+		},
 		Topic: func(_ context.Context, name string) (*store.Topic, error) {
 			if r.topic == nil || name != r.topic.Name {
 				return nil, nil
@@ -86,6 +92,15 @@ func TestRunsShowHowFarTheyAre(t *testing.T) {
 	if _, err := r.Run(t.Context(), "users", "nobody", 5000); reasonOf(err) != "NO_RUN" {
 		t.Errorf("a run that is none: %v", err)
 	}
+	if err := r.Delete(t.Context(), "users", 1); reasonOf(err) != "AUDIENCE_IN_USE" {
+		t.Errorf("delete: %v", err)
+	}
+}
+
+// TestARunThatHasNotBegunIsOfItsAudience: the audience has not noted it, and nothing has the audience any more.
+func TestARunThatHasNotBegunIsOfItsAudience(t *testing.T) {
+	r := newRuns(t)
+	r.keep(t, &audience.Walk{Order: audience.Order{Run: "run", Schedule: "digest", Audience: "users", Quiet: audience.Defer}})
 	if err := r.Delete(t.Context(), "users", 1); reasonOf(err) != "AUDIENCE_IN_USE" {
 		t.Errorf("delete: %v", err)
 	}
