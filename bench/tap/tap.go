@@ -243,16 +243,29 @@ func (s *tappedStream) RecvMsg(m any) error {
 }
 
 // answers are what became of the settlements of one frame: those that are not named
-// went well.
+// went well, or are still to be told where this is a part.
 func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
-	s.own.Lock()
-	calls := s.asked[a.GetSequence()]
-	delete(s.asked, a.GetSequence())
-	s.own.Unlock()
 	named := map[string]*ddqv1.SettleResult{}
 	for _, r := range a.GetResults() {
 		named[s.name(r.GetTaskId(), "")+hex.EncodeToString(r.GetHoldToken())+r.GetName()] = r
 	}
+	s.own.Lock()
+	calls := s.asked[a.GetSequence()]
+	delete(s.asked, a.GetSequence())
+	if a.GetPart() {
+		told := calls
+		calls = nil
+		var left []ledger.Event
+		for _, call := range told {
+			if named[call.Task+call.Token+call.Name] != nil {
+				calls = append(calls, call)
+			} else {
+				left = append(left, call)
+			}
+		}
+		s.asked[a.GetSequence()] = left
+	}
+	s.own.Unlock()
 	for i, call := range calls {
 		e := answerTo(call)
 		if r := named[call.Task+call.Token+call.Name]; r != nil {

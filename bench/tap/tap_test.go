@@ -74,3 +74,24 @@ func TestWhatAFrameSaysIsWrittenDown(t *testing.T) {
 		t.Errorf("it is\n%q, want\n%q", p.lines, want)
 	}
 }
+
+// TestAnAnswerInPartsSaysNothingOfTheRest, which may be refused later.
+func TestAnAnswerInPartsSaysNothingOfTheRest(t *testing.T) {
+	a, b := []byte{0xa}, []byte{0xb}
+	p := &tape{answer: &ddqv1.SubscribeResponse{Settled: []*ddqv1.Settled{
+		{Sequence: 7, Part: true, Results: []*ddqv1.SettleResult{{TaskId: "t", HoldToken: a}}},
+		{Sequence: 7, Results: []*ddqv1.SettleResult{{TaskId: "u", HoldToken: b, Error: &ddqv1.Error{Reason: "HOLD_LOST"}}}},
+	}}}
+	s, err := New(p, "mail", p).NewStream(t.Context(), nil, ddqv1.DelayQueueService_Subscribe_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.SendMsg(&ddqv1.SubscribeRequest{Sequence: 7, Acks: []*ddqv1.Ack{{TaskId: "t", HoldToken: a}, {TaskId: "u", HoldToken: b}}})
+	if err == nil {
+		err = s.RecvMsg(new(ddqv1.SubscribeResponse))
+	}
+	want := []string{"call ack t/0a ", "call ack u/0b ", "answer ack t/0a ok", "answer ack u/0b refusedHOLD_LOST"}
+	if err != nil || !slices.Equal(p.lines, want) {
+		t.Errorf("got %q, want %q: %v", p.lines, want, err)
+	}
+}
