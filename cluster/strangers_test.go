@@ -131,7 +131,7 @@ func TestStrangersOccupyLittleMemory(t *testing.T) {
 		if got := sent.Load(); got > conns*(most+int64(len(noise))) {
 			t.Errorf("%d MiB of %d were read of %d strangers", got>>20, conns*claim>>20, conns)
 		}
-		if got := after.TotalAlloc - before.TotalAlloc; got > conns*claim/4 {
+		if got := after.TotalAlloc - before.TotalAlloc; got > conns*claim/2 { // five times as much before; the race detector has buffers of its own
 			t.Errorf("%d MiB were allocated for claims of %d", got>>20, conns*claim>>20)
 		}
 		f.start("b", keyed)
