@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -352,14 +353,19 @@ func (s *tap) RecvMsg(m any) error {
 }
 
 func (s *tap) answered(m *ddqv1.Settled, now time.Time) {
-	s.mu.Lock()
-	said := s.sent[m.GetSequence()]
-	delete(s.sent, m.GetSequence())
-	s.mu.Unlock()
 	results := make(map[string]*ddqv1.SettleResult, len(m.GetResults()))
 	for _, r := range m.GetResults() {
 		results[string(r.GetHoldToken())] = r
 	}
+	s.mu.Lock()
+	said := s.sent[m.GetSequence()]
+	delete(s.sent, m.GetSequence())
+	if m.GetPart() { // nothing is said of the others yet
+		left := func(what settlement) bool { return results[what.token] == nil }
+		s.sent[m.GetSequence()] = slices.DeleteFunc(slices.Clone(said), func(what settlement) bool { return !left(what) })
+		said = slices.DeleteFunc(said, left)
+	}
+	s.mu.Unlock()
 	for _, what := range said {
 		r := results[what.token]
 		switch {
