@@ -77,17 +77,7 @@ func (p *settleParts) some(c *SettleCall, tell func([]subscription.Settled)) {
 	if p.told == nil {
 		p.told, p.left = make([]bool, len(c.Results)), len(c.Results)
 	}
-	var part []subscription.Settled
-	for i := range c.Results {
-		if !p.told[i] && atomic.LoadUint32(&p.decided[i]) == 1 {
-			p.told[i] = true
-			part = append(part, c.Results[i])
-		}
-	}
-	if p.left -= len(part); len(part) > 0 {
-		tell(part)
-	}
-	if p.left > 0 {
+	if p.tellDecided(c, tell); p.left > 0 {
 		p.pause = min(2*p.pause, settlePartLongest)
 		p.late.Reset(p.pause)
 	}
@@ -103,13 +93,19 @@ func (p *settleParts) rest(c *SettleCall, tell func([]subscription.Settled)) {
 		tell(c.Results)
 		return
 	}
+	p.tellDecided(c, tell) // which all are
+}
+
+// tellDecided tells what is decided and was not told. mu is held.
+func (p *settleParts) tellDecided(c *SettleCall, tell func([]subscription.Settled)) {
 	part := make([]subscription.Settled, 0, p.left)
 	for i := range c.Results {
-		if !p.told[i] {
+		if !p.told[i] && atomic.LoadUint32(&p.decided[i]) == 1 {
+			p.told[i] = true
 			part = append(part, c.Results[i])
 		}
 	}
-	if len(part) > 0 {
+	if p.left -= len(part); len(part) > 0 {
 		tell(part)
 	}
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -361,9 +360,15 @@ func (s *tap) answered(m *ddqv1.Settled, now time.Time) {
 	said := s.sent[m.GetSequence()]
 	delete(s.sent, m.GetSequence())
 	if m.GetPart() { // nothing is said of the others yet
-		left := func(what settlement) bool { return results[what.token] == nil }
-		s.sent[m.GetSequence()] = slices.DeleteFunc(slices.Clone(said), func(what settlement) bool { return !left(what) })
-		said = slices.DeleteFunc(said, left)
+		var told, later []settlement
+		for _, what := range said {
+			if results[what.token] != nil {
+				told = append(told, what)
+			} else {
+				later = append(later, what)
+			}
+		}
+		said, s.sent[m.GetSequence()] = told, later
 	}
 	s.mu.Unlock()
 	for _, what := range said {
