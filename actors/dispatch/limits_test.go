@@ -328,3 +328,42 @@ func playMix(t *rapid.T, limits store.TopicLimits, newWorld func(_ store.TopicLi
 		},
 	})
 }
+
+// TestLimitsGoOnOnceAClockIsPutRight plays mixes whose store's clock is a day ahead for a while, and then right again. What
+// was written down meanwhile (places in line, turns, shares, tokens, calls) is of a future that does not come: nobody may
+// wait for it.
+func TestLimitsGoOnOnceAClockIsPutRight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits, nodes := drawLimits(t), rapid.IntRange(1, 3).Draw(t, "nodes")
+		w := newWorld(limits, nodes, rapid.SampledFrom([]int{1, 8}).Draw(t, "places"))
+		w.parts = rapid.IntRange(0, 3).Draw(t, "take in parts") == 0
+		w.model.limits, w.first = store.TopicLimits{}, func(error) {} // the model has no idea of clocks: it counts what starts
+		length := time.Duration(rapid.SampledFrom([]int{0, 10, 100}).Draw(t, "ms of a handler")) * time.Millisecond
+		w.took = func(string) time.Duration { return length }
+		keys := rapid.IntRange(1, 4).Draw(t, "keys")
+		ready := func(when string) {
+			for n := range nodes {
+				w.ready(n, tasks(fmt.Sprint(when, n), rapid.IntRange(0, 4).Draw(t, "tasks "+when), func(i int) ModelTask {
+					return ModelTask{RateKey: fmt.Sprint("r", i%keys), CapKey: fmt.Sprint("c", i%keys)}
+				})...)
+			}
+		}
+		run := func(name string) {
+			_ = w.run(time.Duration(rapid.SampledFrom([]int{5, 50, 700}).Draw(t, name)) * time.Millisecond)
+		}
+		ready("before")
+		run("ms before")
+		w.setClock(24 * time.Hour)
+		ready("ahead")
+		run("ms ahead")
+		w.setClock(-24 * time.Hour)
+		ready("after")
+		// A topic or a key has a token each 5 s at least, and some are lost.
+		for range 10 * (len(w.tasks) + 1) {
+			if _ = w.run(time.Second); len(w.model.waiting) == 0 {
+				return
+			}
+		}
+		t.Fatalf("%+v on %d nodes: %d of %d tasks wait, long after the clock was put right", limits, nodes, len(w.model.waiting), len(w.tasks))
+	})
+}

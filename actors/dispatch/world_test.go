@@ -140,6 +140,24 @@ func (w *world) run(d time.Duration) error {
 	return w.err
 }
 
+// setClock sets the store's clock, which is that of the world. Nodes see it a few milliseconds later. What is on its way takes
+// as long as before.
+func (w *world) setClock(by time.Duration) {
+	w.now = w.now.Add(by)
+	w.model.now = w.now
+	for i := range w.events {
+		w.events[i].at = w.events[i].at.Add(by)
+	}
+	for _, n := range w.nodes {
+		w.after(3*w.rtt, func() {
+			if n.core.Limited() {
+				n.core.ClockSet(w.now)
+				n.again()
+			}
+		})
+	}
+}
+
 func (w *world) note(err error) {
 	switch {
 	case err == nil:

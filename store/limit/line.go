@@ -29,9 +29,16 @@ type aside struct {
 	slot int64 // of a window: the end of its slot
 }
 
-// forget drops those that did not ask again in time.
+// forget drops those that did not ask again in time, and what was written down by a clock that was set back since: its
+// moments are to come.
 func (l *line) forget(now time.Time) {
-	l.places = slices.DeleteFunc(l.places, func(p place) bool { return now.Sub(p.seen) >= store.WaitLife })
+	l.places = slices.DeleteFunc(l.places, func(p place) bool { return p.seen.After(now) || now.Sub(p.seen) >= store.WaitLife })
+	if l.turn.After(now) {
+		l.turn = time.Time{}
+	}
+	if l.began.After(now) {
+		l.began, l.got = time.Time{}, nil
+	}
 }
 
 // place is the index of a name, or -1.

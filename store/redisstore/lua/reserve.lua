@@ -105,7 +105,7 @@ local function in_line(key, line, kind)
       end
     else
       local _, seen = unpack8('>i8i8', all[i + 1])
-      if us - seen < WAIT_LIFE then places = places + 1 end
+      if seen <= us and us - seen < WAIT_LIFE then places = places + 1 end
     end
   end
   return state or '', places, aside

@@ -60,7 +60,8 @@ end
 local function rate_key(i) return 3 * i - 1 end
 local function cap_key(i) return 3 * (rate_count + i) - 1 end
 
--- line: open finds who is in line and what is kept for whom, see limit/line.go.
+-- line: open finds who is in line and what is kept for whom, see limit/line.go. What is to come was written down by a clock
+-- that was set back since.
 local function open(v, key, name)
   v.line, v.turns, v.name, v.took = KEYS[key + 1], KEYS[key + 2], name, 0
   v.order, v.aside = {}, {}
@@ -73,7 +74,7 @@ local function open(v, key, name)
       end
     else
       local since, seen = unpack8('>i8i8', all[i + 1])
-      if us - seen >= WAIT_LIFE then gone[#gone + 1] = all[i] else v.order[#v.order + 1] = {all[i], since} end
+      if seen > us or us - seen >= WAIT_LIFE then gone[#gone + 1] = all[i] else v.order[#v.order + 1] = {all[i], since} end
     end
   end
   if #gone > 0 then redis.call('HDEL', v.line, unpack(gone)) end
@@ -97,9 +98,9 @@ local function view(v)
       if all[i] == 't' then v.turn = n elseif all[i] == 'b' then v.began = n else v.got[string.sub(all[i], 2)] = n end
     end
   end
-  if v.there <= 0 or places == 0 then v.turn = 0 elseif v.turn == 0 then v.turn = us end
+  if v.there <= 0 or places == 0 then v.turn = 0 elseif v.turn == 0 or v.turn > us then v.turn = us end
   if v.turn ~= 0 then v.passed = floor((us - v.turn) / TURN) end
-  if us - v.began > SHARE then v.began, v.got = us, {} end
+  if v.began > us or us - v.began > SHARE then v.began, v.got = us, {} end
   if v.others > 0 and v.passed < 2 then
     local all = v.there + (v.got[v.name] or 0)
     for _, p in ipairs(v.order) do if p[1] ~= v.name then all = all + (v.got[p[1]] or 0) end end
