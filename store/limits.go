@@ -106,6 +106,11 @@ func (r Rate) Before(moment time.Time) time.Time {
 	return moment.Add(MaxTokenLife)
 }
 
+// SlotEnd is when a token of a window ends that is given at a moment and is to last: the end of a slot, see Take.Life.
+func (r Rate) SlotEnd(moment time.Time, life time.Duration) time.Time {
+	return r.Before(moment.Add(max(0, min(life, MaxTokenLife)-r.Slot())))
+}
+
 // sinceSlot is how long ago the slot of a moment began.
 func sinceSlot(moment time.Time, slot time.Duration) time.Duration {
 	return time.Duration(moment.UnixMicro()%slot.Microseconds()) * time.Microsecond
@@ -173,6 +178,7 @@ type Reservation struct {
 	N     int           // at most 1,000, and Rate.Most when Whole; 0 only looks
 	Ahead time.Duration // how far from now the last of them may come, see MaxAhead
 	Whole bool          // all N or none
+	Life  time.Duration // as Take.Life
 }
 
 // Tokens are what a Reservation got.

@@ -226,11 +226,6 @@ func (m TokenMark) before(r Rate, at time.Time) time.Time {
 	return r.Before(at)
 }
 
-// SlotEnd is when a token of a window ends that a Take gives at a moment: the end of a slot.
-func (t *Take) SlotEnd(r Rate, at time.Time) time.Time {
-	return r.Before(at.Add(max(0, min(t.Life, MaxTokenLife)-r.Slot())))
-}
-
 // KeyMark is a token to be given back, and whose it is.
 type KeyMark struct {
 	Key LimitKey

@@ -21,11 +21,16 @@ func (t *Topic) Tick(now, asked time.Time) {
 // ClockSet forgets moments that were computed before the clock was set, and asks for the
 // next Tick again: its timer counts from what the clock said then.
 func (t *Topic) ClockSet(now time.Time) {
-	t.armed = time.Time{}
+	t.armed, t.cut = time.Time{}, time.Time{}
 	g := t.limiter
-	g.retry, g.could = time.Time{}, time.Time{}
+	g.retry, g.could, g.owes = time.Time{}, time.Time{}, time.Time{} // step sees that something is owed
 	if g.call != nil {
 		g.call.stale = true // what it says may be of the clock of before
+	}
+	for _, k := range g.turns {
+		if !k.turn.IsZero() {
+			k.turn = now
+		}
 	}
 	for _, k := range ordered.All(g.by, compareNames) {
 		if k.closed {

@@ -267,11 +267,6 @@ func TestTakeInPartsOwesAndAllows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := drawLimits(t)
 		limits.DeadLetter = limits.DeadLetter && !(limits.Rate.Limited() && limits.KeyRate.Limited())
-		for _, r := range []*store.Rate{&limits.Rate, &limits.KeyRate} { // tokens of shorter windows end on the way there
-			if r.Limited() && r.Kind == store.SlidingWindow {
-				r.Period = max(r.Period, 500*time.Millisecond)
-			}
-		}
 		playMix(t, limits, newWorld, true)
 	})
 }

@@ -154,7 +154,7 @@ func (c *call) reserve(ctx context.Context, need map[store.LimitKey]int) error {
 	for key, n := range ordered.All(need, compareKeys) {
 		r := c.Taker.rates[key]
 		if n -= len(r.hand); n > 0 {
-			asked = append(asked, store.Reservation{Key: key, Rate: r.Rate, N: n, Ahead: c.ahead})
+			asked = append(asked, store.Reservation{Key: key, Rate: r.Rate, N: n, Ahead: c.ahead, Life: c.Life})
 		}
 	}
 	if len(asked) == 0 {
@@ -169,7 +169,7 @@ func (c *call) reserve(ctx context.Context, need map[store.LimitKey]int) error {
 		c.now = got[i].Now
 		for k := range got[i].N {
 			at := got[i].At(k, r.Rate)
-			r.hand = append(r.hand, token{at, r.Before(at)})
+			r.hand = append(r.hand, token{at, r.SlotEnd(at, c.Life)})
 		}
 		if got[i].N > 0 && r.Kind == store.SlidingWindow {
 			r.counts = append(r.counts, taken{got[i].Now, got[i].N})

@@ -106,7 +106,7 @@ func (s *State) fromWindow(q store.Reservation, now, limit int64) (n int, first 
 	} else if n = q.N; !q.Whole {
 		n = min(n, free)
 	}
-	s.fill(at, over, n, q.Rate.Before(time.UnixMicro(at)).UnixMicro())
+	s.fill(at, over, n, q.Rate.SlotEnd(time.UnixMicro(at), q.Life).UnixMicro())
 	return n, at
 }
 

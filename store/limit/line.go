@@ -87,7 +87,7 @@ func (l *line) setAside(s *State, q store.Reservation, now time.Time) {
 	if n <= 0 {
 		return
 	}
-	got := s.Reserve(store.Reservation{Rate: q.Rate, N: n, Ahead: q.Ahead}, now)
+	got := s.Reserve(store.Reservation{Rate: q.Rate, N: n, Ahead: q.Ahead, Life: q.Life}, now)
 	for i := range got.N {
 		a := aside{at: got.At(i, q.Rate).UnixMicro()}
 		if q.Rate.Kind == store.SlidingWindow {

@@ -207,7 +207,7 @@ func (v *rateView) look(q *store.Take, now, limit int64) {
 		if v.there, v.next, v.over = v.state.free(v.rate, 1, now, limit); v.next > limit {
 			v.there = 0
 		}
-		v.slot = q.SlotEnd(v.rate, time.UnixMicro(v.next)).UnixMicro()
+		v.slot = v.rate.SlotEnd(time.UnixMicro(v.next), q.Life).UnixMicro()
 		if kept := v.state.Used[v.over:]; len(kept) > 0 {
 			v.slot = max(v.slot, kept[len(kept)-1].End)
 		}

@@ -149,6 +149,7 @@ func (s *limits) Reserve(ctx context.Context, asked []store.Reservation) ([]stor
 			a.int(int64(q.N))
 			a.int(q.Ahead.Microseconds())
 			a.int(int64(bit(q.Whole)))
+			a.int(min(q.Life, store.MaxTokenLife).Microseconds())
 		},
 		take: func(group []int, v any) error {
 			all := list(v)

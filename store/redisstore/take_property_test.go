@@ -75,6 +75,7 @@ func TestTakeIsThatOfTheTable(t *testing.T) {
 				}
 				q := store.Reservation{Key: key, Rate: rate, Ahead: 500 * time.Millisecond, Whole: rapid.Bool().Draw(t, "whole")}
 				q.N = rapid.IntRange(0, min(3, rate.Most())).Draw(t, "n")
+				q.Life = rapid.SampledFrom([]time.Duration{0, 7 * time.Millisecond, time.Hour}).Draw(t, "life")
 				got, err := s.Reserve(ctx, []store.Reservation{q})
 				if err != nil {
 					t.Fatal(err)
@@ -175,4 +176,51 @@ func sameTake(t *rapid.T, got, want *store.TakeReply) {
 	if !slices.Equal(got.Notices, want.Notices) {
 		t.Fatalf("notices: got %+v, want %+v", got.Notices, want.Notices)
 	}
+}
+
+// TestALineOfAClockThatWasAheadIsOver has places and turns in the line of a cap that were written down by a clock an hour
+// ahead.
+func TestALineOfAClockThatWasAheadIsOver(t *testing.T) {
+	const shift = `
+local hour = 3600 * 1000000
+for _, key in ipairs(redis.call('KEYS', 'ddq:{limit:*')) do
+  local all = redis.call('TYPE', key).ok == 'hash' and redis.call('HGETALL', key) or {}
+  for i = 1, #all, 2 do
+    if #all[i + 1] == 16 and tonumber(all[i + 1]) == nil then
+      local since, seen = struct.unpack('>i8i8', all[i + 1])
+      redis.call('HSET', key, all[i], struct.pack('>i8i8', since + hour, seen + hour))
+    elseif (all[i] == 't' or all[i] == 'b') and all[i + 1] ~= '0' then
+      redis.call('HSET', key, all[i], string.format('%.0f', tonumber(all[i + 1]) + hour))
+    end
+  end
+end
+return #redis.call('KEYS', 'ddq:{limit:*')`
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	take := func(node string, free ...store.Permit) store.TakeStatus {
+		got, err := s.Take(t.Context(), &store.Take{
+			Topic: "mail", Node: node, Limits: store.TopicLimits{Concurrency: 1}, Holders: []store.Token{{1: node[0]}}, Until: farAway,
+			Wants: []store.Want{{}}, Free: free,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Wants[0].Status
+	}
+	became := func(what string, got, want store.TakeStatus) {
+		t.Helper()
+		if got != want {
+			t.Fatalf("%s became %d, want %d", what, got, want)
+		}
+	}
+	became("the first", take("a"), store.Granted)
+	became("one at the cap", take("b"), store.NoPermit)
+	became("one behind it", take("c"), store.NoPermit)
+	permit := store.Permit{Key: store.CapKey("mail", ""), Holder: store.Token{1: 'a'}}
+	if _, err := s.Free(t.Context(), []store.Permit{permit}); err != nil {
+		t.Fatal(err)
+	}
+	became("one that comes before its turn", take("c"), store.NoPermit) // the turn of b begins
+	server.Do(t, "EVAL", shift, 0)
+	became("one, once the places of others are over", take("c"), store.Granted)
 }

@@ -3,7 +3,7 @@
 --
 -- KEYS  two per rate, all of one part: its state, those in line for it (see take.lua)
 -- ARGV  per key, in order: kind (0 bucket, 1 window), count, period us, most at once,
---       wanted, ahead us, 1 all or none
+--       wanted, ahead us, 1 all or none, life of a window's token us
 --
 -- returns {us, then per key: granted, first us}
 --
@@ -52,7 +52,7 @@ local function bucket(key, count, period, most, wanted, limit, whole)
   return granted, next
 end
 
-local function window(key, count, period, wanted, limit, whole)
+local function window(key, count, period, wanted, limit, whole, life)
   local state = redis.call('GET', key)
   local at, used, ends, counts = us, 0, {}, {}
   if state and #state >= 9 and string.byte(state) == 1 then
@@ -78,7 +78,8 @@ local function window(key, count, period, wanted, limit, whole)
   if free < need or at > limit or wanted == 0 then return 0, at end
   local granted = whole and wanted or math.min(wanted, free)
   local slot = math.max(1000, floor(period / 64))
-  local till = at - at % slot + 2 * slot
+  local from = at + math.max(0, life - slot)
+  local till = from - from % slot + 2 * slot
   if #ends > over and ends[#ends] >= till then
     counts[#ends] = counts[#ends] + granted
   else
@@ -131,10 +132,10 @@ end
 local out = {us}
 for i = 1, #KEYS / 2 do
   local key, line, a = KEYS[i * 2 - 1], KEYS[i * 2], {}
-  for k = 1, 7 do a[k] = tonumber(ARGV[7 * i - 7 + k]) end
+  for k = 1, 8 do a[k] = tonumber(ARGV[8 * i - 8 + k]) end
   local kind, count, period, most, wanted, limit, whole = a[1], a[2], a[3], a[4], a[5], us + a[6], a[7] == 1
   local function reserve(n, all)
-    if kind == SLIDING_WINDOW then return window(key, count, period, n, limit, all) end
+    if kind == SLIDING_WINDOW then return window(key, count, period, n, limit, all, a[8]) end
     return bucket(key, count, period, most, n, limit, all)
   end
   local before, places, aside
