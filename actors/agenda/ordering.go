@@ -42,6 +42,7 @@ type orderKey struct {
 	due    store.Millis  // of the head, when it is known to wait; else 0
 	parked []store.Entry // ready tasks that wait, in order
 	more   bool          // the store may have others that are ready
+	doubts []string      // ids of parked tasks that may be gone: what the store says next tells
 
 	asking  bool // the store is being asked
 	stale   bool // and what it says is of before something that happened
@@ -119,6 +120,7 @@ func (o *orderKeys) Let(e store.Entry) { o.setHead(o.at(e.Traits.OrderingKey), e
 // park has a ready task wait, or leaves it to the store when enough do.
 func (o *orderKeys) park(l *orderKey, e store.Entry) {
 	o.unpark(e.ID)
+	l.doubts = slices.DeleteFunc(l.doubts, func(id string) bool { return id == e.ID })
 	at, _ := slices.BinarySearchFunc(l.parked, e, compareParked)
 	l.parked = slices.Insert(l.parked, at, e)
 	o.Waiting[e.ID] = l
@@ -204,9 +206,13 @@ func (o *orderKeys) Early(id string) {
 	}
 }
 
-// Doubt records that a task that was let out is in no state to be held.
+// Doubt records that a task that was let out is in no state to be held, or that one that waits may be gone.
 func (o *orderKeys) Doubt(id string) {
 	if l := o.byHead[id]; l != nil {
+		o.ask(l)
+	}
+	if l := o.Waiting[id]; l != nil {
+		l.doubts = append(l.doubts, id)
 		o.ask(l)
 	}
 }
@@ -317,6 +323,12 @@ func (o *orderKeys) Found(key string, first []store.Ordered, full bool, now stor
 		o.clear(l)
 		return
 	}
+	for _, id := range l.doubts {
+		if !slices.ContainsFunc(first, func(t store.Ordered) bool { return t.ID == id }) {
+			o.unpark(id) // the store has it, or it is gone
+		}
+	}
+	l.doubts = nil
 	o.lead(l, &first[0], now, known)
 	came, kept := l.came, !l.more
 	l.more = full || l.left

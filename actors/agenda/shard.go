@@ -163,8 +163,8 @@ func (s *Shard) Removed(ids []string) {
 }
 
 // WereRemoved learns that tasks were deleted, before calls of which is known what they did: they
-// may be there again. So it forgets none, and the hold finds out; where one is the first of its
-// key, the store is asked who is that now.
+// may be there again. So it forgets none, and the hold finds out; of one with an ordering key, which
+// may keep others from theirs, the store is asked.
 func (s *Shard) WereRemoved(ids []string) {
 	for _, id := range ids {
 		s.orders.Doubt(id)

@@ -242,11 +242,11 @@ func (r *recoverer) watch() {
 			m.permits, m.err = r.permits.inherit(ctx, &limits, m.holds)
 		}
 		if m.err == nil && !first { // the claim loads them anyway
+			m.expired, m.err = r.expire(ctx, fence, after)
+		}
+		if m.err == nil && !first { // of what is gone now nothing is learned anew
 			overdue := store.WindowQuery{To: r.Now().Add(-watchSlack), Limit: r.knobs().LoadPage}
 			_, m.overdue, m.err = r.store.Window(ctx, r.id, overdue)
-		}
-		if m.err == nil && !first {
-			m.expired, m.err = r.expire(ctx, fence, after)
 		}
 		if m.err != nil {
 			Sleep(ctx, pause)
