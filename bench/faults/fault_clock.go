@@ -95,7 +95,7 @@ var errRetried = errors.New("tasks are retried all the time")
 // whose hold began before it was set: it ran out then, and they are about to be retried.
 func retrying(ctx context.Context, c *client.Client) (n int, err error) {
 	apart := time.Now().Add(30 * time.Minute) // moments by the right clock lie before it, and those by the other one behind
-	for _, name := range append(plan.Topics(), plan.Scheduled) {
+	for _, name := range append(plan.Topics(), plan.Scheduled, plan.Spread) {
 		for task, err := range c.List(ctx, name, client.StateUnknown) {
 			if err != nil {
 				return 0, err
