@@ -231,6 +231,26 @@ func TestDeadLettersOfAnotherNodeDelayNobody(t *testing.T) {
 	}
 }
 
+// TestWhoLendsItsRoomHasItsTurn: a node lends the places of its workers to one that has a backlog under the cap of the topic,
+// and now and then has a task of its own.
+func TestWhoLendsItsRoomHasItsTurn(t *testing.T) {
+	for _, places := range []int{1, 2, 8} {
+		for limit := 1; limit <= 3; limit++ {
+			w := newLendingWorld(store.TopicLimits{Concurrency: limit}, 2, places)
+			w.took = func(string) time.Duration { return 100 * time.Millisecond }
+			w.ready(1, tasks("backlog", 300, func(int) ModelTask { return ModelTask{} })...)
+			play(t, w, 300*time.Millisecond)
+			for i := range 10 {
+				own := fmt.Sprint("own", i)
+				w.ready(0, ModelTask{ID: own})
+				if play(t, w, 300*time.Millisecond); w.model.waiting[own] != nil { // two others have gone before it, at most
+					t.Errorf("%d places, a cap of %d: %s waits for more than two handlers", places, limit, own)
+				}
+			}
+		}
+	}
+}
+
 // Draws.
 
 func drawRate(t *rapid.T, name string) store.Rate {
