@@ -39,3 +39,37 @@ func TestSettledTaskThatTheStoreLostComesAgainSoon(t *testing.T) {
 		}
 	})
 }
+
+// The tasks of a run for an audience end while the store's clock is an hour ahead, and it is put right before the shard has
+// looked at the last ends, which it gathers for a moment: the run ends soon, and not when the clock comes there again.
+func TestEndsOfATimeToComeAreHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memstore.New()
+		s := servicetest.Start(t, actors.Config{}, st)
+		defer s.Node().Stop(context.Background())
+		newUsers(t, s.Node(), 20)
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		spec := toUsers()
+		spec.Audience.Window = 10 * time.Second
+		sched := putSchedule(t, s.Node(), "hourly", spec)
+		synctest.Wait()
+		st.SetClock(time.Hour + 30*time.Second)
+		time.Sleep(10 * time.Second)
+		tasks := w.Take()
+		if len(tasks) != 20 {
+			t.Fatalf("delivered %d tasks, want 20", len(tasks))
+		}
+		for _, d := range tasks {
+			time.Sleep(3 * time.Millisecond)
+			w.Settle(subscription.SettleAck, d)
+		}
+		synctest.Wait()
+		st.SetClock(0)
+		servicetest.EnqueueOne(t, s, servicetest.After("mail", "t", time.Minute)) // the node sees it
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if read := sched.read(); len(read.Open) > 0 {
+			t.Errorf("half a minute after the clock was put right it is %+v", read)
+		}
+	})
+}

@@ -145,7 +145,11 @@ func (s *Actor) hand(m any, own bool) {
 		s.settler.receive(m, own)
 	case *WatchTick, *deadlinesDue, *recovered, *runningFound, *swept:
 		s.recoverer.receive(m, own)
-	case *ClockJumped, *slotDue, *exactDue, *crowdsDue, *reload, *windowLoaded, *laneLoaded, *lanesFound:
+	case *ClockJumped: // what waits for a moment of before may wait for long
+		s.loader.receive(m, own)
+		s.cells.look()
+		s.outbox.Retry()
+	case *slotDue, *exactDue, *crowdsDue, *reload, *windowLoaded, *laneLoaded, *lanesFound:
 		s.loader.receive(m, own)
 	case *orderLook, *orderFound:
 		s.orderer.receive(m, own)

@@ -60,7 +60,7 @@ func (g *Gate) Admit(t *store.Topic, q store.Queue, n int, now store.Millis) int
 	case e.paused:
 	case e.most == 0:
 		return n
-	case e.room > 0 && now < e.counted.Add(countLatest):
+	case e.room > 0 && e.counted <= now && now < e.counted.Add(countLatest):
 		part := min(int64(n), max(1, e.room/int64(len(e.waiting)+1)))
 		e.room -= part
 		return int(part)
@@ -126,18 +126,18 @@ func (g *Gate) Changed(t *store.Topic, now store.Millis) []store.Queue {
 }
 
 // Due returns which topics are to be counted now, the queues of paused ones that are to try again, and when
-// something is due next; 0: nothing is.
+// something is due next; 0: nothing is. What is due later than the longest pause was so by a clock that was set back since.
 func (g *Gate) Due(now store.Millis) (count []string, wake []store.Queue, next store.Millis) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for name, e := range g.topics {
 		switch {
 		case len(e.waiting) == 0:
-			if now >= e.counted.Add(countLatest) {
+			if e.counted > now || now >= e.counted.Add(countLatest) {
 				delete(g.topics, name)
 			}
 			continue
-		case e.due > now:
+		case e.due > now && e.due <= now.Add(pausedLatest):
 		case e.paused, e.most == 0:
 			wake = append(wake, e.wake()...)
 			e.due = now.Add(pausedLatest)

@@ -121,12 +121,13 @@ func (r *Ring) Done(o *Outcome, now store.Millis, jitter float64) {
 	}
 }
 
-// Due makes those ready whose back-off is over, and returns when the next one's is; 0: none backs off.
+// Due makes those ready whose back-off is over, and returns when the next one's is; 0: none backs off. One that is over much
+// later than it lasts began by a clock that was set back since.
 func (r *Ring) Due(now store.Millis) (next store.Millis) {
 	for q, t := range r.queues {
 		switch {
 		case t.until == 0:
-		case t.until <= now:
+		case t.until <= now, t.until > now.Add(walkAgain+time.Second):
 			r.makeReady(q, t)
 		case next == 0 || t.until < next:
 			next = t.until

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -199,6 +200,31 @@ func TestThePausedAreWoken(t *testing.T) {
 	g.Forget(q)
 	if woken := g.Changed(&store.Topic{Name: "a"}, now); len(woken) != 0 {
 		t.Errorf("woken are %v", woken)
+	}
+}
+
+// The clock was an hour ahead, and was put right while one backs off, and one waits for its gate.
+func TestAClockThatIsPutRightDelaysNothing(t *testing.T) {
+	ahead := store.Millis(3_600_000)
+	now := ahead.Add(-time.Hour)
+	r := NewRing()
+	r.Wake(queueTo("a"))
+	r.next()
+	r.Done(&Outcome{Queue: queueTo("a"), Err: errors.New("down")}, ahead, 1)
+	if r.Due(now); r.next() != "a" {
+		t.Error("a queue backs off for an hour")
+	}
+
+	g, full := NewGate(), &store.Topic{Name: "full", MaxBacklog: 1000}
+	g.Admit(full, queueTo("full"), 1, ahead)
+	g.Due(ahead)
+	g.Counted("full", 1000, ahead)
+	if count, _, _ := g.Due(now); len(count) != 1 {
+		t.Error("a topic is not counted for an hour")
+	}
+	g.Counted("full", 0, ahead)
+	if g.Admit(full, queueTo("full"), 1, now) != 0 {
+		t.Error("a count of a time to come is taken for one of now")
 	}
 }
 

@@ -252,6 +252,13 @@ func (o *Outbox) onWalk(m *relay.Outcome) {
 	o.wake(asks)
 }
 
+// Retry looks at what backs off, or waits at the gate: the clock was set.
+func (o *Outbox) Retry() {
+	if o.relay != nil && o.Owned() {
+		o.tend()
+	}
+}
+
 // tend has those turns begin whose back-off is over, and does what is due at the gate while a queue waits for that:
 // whichever shard is first does it for all of the node.
 func (o *Outbox) tend() {
