@@ -24,42 +24,47 @@ func (s *Tasks) EnqueueInParts(ctx context.Context, tasks []NewTask, parts *Part
 	if err := s.checkBatch(tasks); err != nil {
 		return nil, err
 	}
-	out, err := s.enqueue(ctx, tasks, parts)
+	entry := s.tenants.Enter(ctx, len(tasks))
+	defer entry.Leave()
+	out, err := s.enqueueOnce(ctx, tasks, entry, parts)
 	if err != nil {
 		return nil, err
+	}
+	for range rerouteTries {
+		if missed := sealed(out); len(missed) > 0 {
+			parts.tell(out) // the others do not wait
+			s.enqueueAgain(ctx, tasks, out, missed)
+		}
 	}
 	s.countEnqueued(out)
 	s.countTracesCut(tasks)
 	return out, nil
 }
 
-func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask, parts *Parts) ([]Enqueued, error) {
-	entry := s.tenants.Enter(ctx, len(tasks))
-	defer entry.Leave()
-	out, err := s.enqueueOnce(ctx, tasks, entry, parts)
-	for range rerouteTries {
-		missed := sealed(out)
-		if len(missed) == 0 || err != nil {
-			break
+// enqueueAgain has tasks that went to sealed shards go to those that their topics have now. They have passed the quotas. What
+// fails is theirs alone.
+func (s *Tasks) enqueueAgain(ctx context.Context, tasks []NewTask, out []Enqueued, missed []int) {
+	failed := make(map[string]*problem.Error) // by topic
+	again, from := []NewTask(nil), missed[:0]
+	for _, i := range missed {
+		e, asked := failed[tasks[i].Topic]
+		if !asked {
+			e = problem.FromStore(s.node.Topics().RefreshSealed(ctx, tasks[i].Topic))
+			failed[tasks[i].Topic] = e
 		}
-		parts.tell(out) // the others do not wait
-		again, topics := make([]NewTask, len(missed)), make(map[string]bool)
-		for k, i := range missed {
-			again[k], topics[tasks[i].Topic] = tasks[i], true
-		}
-		for name := range topics {
-			if err := s.node.Topics().RefreshSealed(ctx, name); err != nil {
-				return nil, problem.AsError(err)
-			}
-		}
-		var results []Enqueued
-		if results, err = s.enqueueOnce(ctx, again, nil, nil); err == nil { // they have passed the quotas
-			for k, i := range missed {
-				out[i] = results[k]
-			}
+		if out[i].Err = e; e == nil {
+			again, from = append(again, tasks[i]), append(from, i)
 		}
 	}
-	return out, err
+	if len(again) == 0 {
+		return
+	}
+	results, err := s.enqueueOnce(ctx, again, nil, nil)
+	for k, i := range from {
+		if out[i].Err = problem.FromStore(err); err == nil {
+			out[i] = results[k]
+		}
+	}
 }
 
 // Parts passes on what is decided of an enqueue while others of its tasks take long, as those of a shard
