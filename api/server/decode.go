@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/codec"
+	"github.com/ddq-io/ddq/api/server/guard"
 	"github.com/ddq-io/ddq/api/server/status"
 )
 
@@ -31,16 +32,20 @@ func receive(m any, from func(any) error) error {
 }
 
 // checked describes a service whose unary calls answer what cannot be unmarshaled as this
-// server answers bad requests. Interceptors come too late for that: they see a call once
-// it is unmarshaled.
-func checked(desc *grpc.ServiceDesc, log *slog.Logger) *grpc.ServiceDesc {
+// server answers bad requests, and have nothing received of callers that who does not know. Interceptors
+// come too late for both: they see a call once it is unmarshaled.
+func checked(desc *grpc.ServiceDesc, who *guard.Guard, log *slog.Logger) *grpc.ServiceDesc {
 	own := *desc
 	own.Methods = slices.Clone(desc.Methods)
 	for i := range own.Methods {
 		method := &own.Methods[i]
 		handle, name := method.Handler, "/"+desc.ServiceName+"/"+method.MethodName
 		method.Handler = func(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
+			ctx, known := who.Ask(ctx, name)
 			return handle(srv, ctx, func(request any) error {
+				if !known {
+					return nil // the chain refuses it
+				}
 				if err := receive(request, decode); err != nil {
 					return status.Of(ctx, log, name, err)
 				}

@@ -67,20 +67,20 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 	s.channel = newChannel(s.local, calls)
 	written := audits.New(trail.New(cases.Node(), config.Audit))
 	for _, registrar := range []grpc.ServiceRegistrar{s.grpc, s.channel} {
-		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
-		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{lifetime: life, service: cases, version: config.Version, warnings: config.Warnings, accepted: config.Accepted})
+		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, calls.who, log), s.queue)
+		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, calls.who, log), &admin{lifetime: life, service: cases, version: config.Version, warnings: config.Warnings, accepted: config.Accepted})
 		if config.Access != nil {
-			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access, contents: cases})
+			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, calls.who, log), &accessService{access: config.Access, contents: cases})
 		}
 		if config.Operations != nil {
-			registrar.RegisterService(checked(&ddqv1.OperationService_ServiceDesc, log), &operationServer{operations: config.Operations, bulk: cases.Bulk, dead: cases.DeadLetters, topics: cases.Topics, reencrypt: config.Reencrypt})
+			registrar.RegisterService(checked(&ddqv1.OperationService_ServiceDesc, calls.who, log), &operationServer{operations: config.Operations, bulk: cases.Bulk, dead: cases.DeadLetters, topics: cases.Topics, reencrypt: config.Reencrypt})
 		}
-		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &scheduleServer{service: cases, log: log})
-		registrar.RegisterService(checked(&ddqv1.WorkflowService_ServiceDesc, log), workflows.New(cases.Workflows, workflowEdge(life, log)))
-		registrar.RegisterService(checked(&ddqv1.AuditService_ServiceDesc, log), written)
-		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
+		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, calls.who, log), &scheduleServer{service: cases, log: log})
+		registrar.RegisterService(checked(&ddqv1.WorkflowService_ServiceDesc, calls.who, log), workflows.New(cases.Workflows, workflowEdge(life, log)))
+		registrar.RegisterService(checked(&ddqv1.AuditService_ServiceDesc, calls.who, log), written)
+		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, calls.who, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
 	}
-	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{Peer: audits.Peer{Log: config.Audit, Nodes: from}, lifetime: life, nodes: from, service: cases})
+	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, calls.who, log), &peer{Peer: audits.Peer{Log: config.Audit, Nodes: from}, lifetime: life, nodes: from, service: cases})
 	s.health = newHealth(s.drain, config.ready(cases.Node().Ready), s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)

@@ -75,6 +75,29 @@ func (g *Guard) Learn(services map[string]grpc.ServiceInfo) {
 // On reports whether callers are asked. Otherwise nothing of this stands before a handler.
 func (g *Guard) On() bool { return g.access != nil && g.access.On() }
 
+// Refuses reports whether callers that do not say who they are get no further than Public calls.
+func (g *Guard) Refuses() bool { return g.On() && g.observer == nil }
+
+// Ask asks who makes a unary call before its request is received, and reports whether that is to be received: the
+// others are refused by Unary, with the context that Ask returns.
+func (g *Guard) Ask(ctx context.Context, method string) (asked context.Context, receive bool) {
+	rule := g.rules.Of(method)
+	if !g.Refuses() || rule == nil || rule.Where == auth.Public {
+		return ctx, true
+	}
+	var a answer
+	a.session, a.refused = g.who(ctx, method)
+	return context.WithValue(ctx, answerKey{}, &a), a.refused == nil
+}
+
+// answer is what Ask has found.
+type answer struct {
+	session *access.Session
+	refused *problem.Error
+}
+
+type answerKey struct{}
+
 // Authorize says why a caller may not make a call about all topics, of all namespaces; nil when it may.
 func (g *Guard) Authorize(ctx context.Context, authorization []string, method string) *problem.Error {
 	if !g.On() {
@@ -163,7 +186,14 @@ func topicOf(r *auth.Rule, request any) string {
 // who returns who calls, by the header that the call brings. A call within the process may
 // bring its caller instead.
 func (g *Guard) who(ctx context.Context, method string) (*access.Session, *problem.Error) {
-	if s := access.Caller(ctx); s != nil {
+	s := access.Caller(ctx)
+	if a, asked := ctx.Value(answerKey{}).(*answer); asked {
+		if a.refused != nil {
+			return nil, a.refused
+		}
+		s = a.session
+	}
+	if s != nil {
 		if !s.Valid(time.Now()) {
 			return nil, access.Ended()
 		}
