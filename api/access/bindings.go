@@ -77,6 +77,24 @@ func (bs *Bindings) find(ctx context.Context, name string) (*auth.Binding, int64
 	return b, records[i].Version, nil
 }
 
+// room says why a namespace may have no binding more.
+func (bs *Bindings) room(ctx context.Context, namespace string) error {
+	records, _, err := bs.registry.Records(ctx, kindBinding)
+	if err != nil {
+		return problem.AsError(err)
+	}
+	own := 0
+	for _, b := range bs.open(records) {
+		if b.Grants.Home() == namespace {
+			own++
+		}
+	}
+	if crowded(namespace, own, len(records)) {
+		return tooManyTokens()
+	}
+	return nil
+}
+
 // Bind makes a binding, or replaces the one of that name.
 func (bs *Bindings) Bind(ctx context.Context, by *auth.Principal, b *auth.Binding) (*auth.Binding, error) {
 	if err := b.Check(); err != nil {
@@ -89,9 +107,15 @@ func (bs *Bindings) Bind(ctx context.Context, by *auth.Principal, b *auth.Bindin
 	if !within(by, b) || old != nil && !within(by, old) {
 		return nil, &problem.Error{Kind: problem.Denied, Reason: "BEYOND_GRANTS", Message: "the binding would allow more than you may, or for longer"}
 	}
+	if old == nil {
+		if err := bs.room(ctx, b.Grants.Home()); err != nil {
+			return nil, err
+		}
+	}
 	put := *b
 	put.Created, put.CreatedBy = time.Now().UTC().Truncate(time.Millisecond), by.Name
-	return &put, bs.registry.changed(ctx, bs.registry.write(ctx, store.Record{Kind: kindBinding, Name: put.Name, Version: version}, &put))
+	_, err = bs.registry.write(ctx, store.Record{Kind: kindBinding, Name: put.Name, Version: version}, &put)
+	return &put, bs.registry.changed(ctx, err)
 }
 
 // Unbind ends a binding, and the sessions of those that have other grants without it.

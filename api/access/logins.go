@@ -95,28 +95,70 @@ func (ls *Logins) Begin(ctx context.Context, token string) (key auth.Secret, s *
 	text := base64.RawURLEncoding.EncodeToString(raw[:])
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	ls.forget(ctx, now)
+	if crowded(s.Namespace, ls.of(s.Namespace), ls.all()) {
+		return auth.Secret{}, nil, tooManyLogins()
+	}
 	if err := ls.put(ctx, loginName(text), &login{Token: s.ID, Hash: hash, Created: now, Used: now}); err != nil {
 		return auth.Secret{}, nil, problem.AsError(err)
 	}
-	_ = ls.registry.look(ctx) // the next look sees it, too
 	return auth.NewSecret(text), s, nil
 }
 
+// put stores a login and makes it count here.
 func (ls *Logins) put(ctx context.Context, name string, l *login) error {
-	err := ls.registry.write(ctx, store.Record{Kind: kindLogin, Name: name, Version: l.version}, l)
-	if errors.Is(err, store.ErrRegistryFull) {
-		return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_LOGINS", Message: "there are as many logins as there may be"}
+	is, err := ls.registry.write(ctx, store.Record{Kind: kindLogin, Name: name, Version: l.version}, l)
+	switch {
+	case errors.Is(err, store.ErrRegistryFull):
+		return tooManyLogins()
+	case err != nil:
+		return err
 	}
-	return err
+	_ = ls.registry.wrote(ctx, is) // the next look sees it, too
+	return nil
+}
+
+func tooManyLogins() *problem.Error {
+	return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_LOGINS", Message: "there are as many logins as there may be, in the namespace or in all"}
+}
+
+// add knows one login more, or one anew.
+func (ls *Logins) add(record store.Record) {
+	l := new(login)
+	if _, err := ls.registry.read(&record, l); err != nil {
+		return // the next look says so
+	}
+	l.version = record.Version
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.byKey[record.Name] = l
+}
+
+func (ls *Logins) all() int {
+	ls.mu.RLock()
+	defer ls.mu.RUnlock()
+	return len(ls.byKey)
+}
+
+// of is how many logins the tokens of a namespace have.
+func (ls *Logins) of(namespace string) (n int) {
+	ls.mu.RLock()
+	defer ls.mu.RUnlock()
+	ls.tokens.mu.RLock()
+	defer ls.tokens.mu.RUnlock()
+	for _, l := range ls.byKey {
+		if s := ls.tokens.byID[l.Token]; s != nil && s.Namespace == namespace {
+			n++
+		}
+	}
+	return n
 }
 
 // forget deletes some of the logins that have ended.
 func (ls *Logins) forget(ctx context.Context, now time.Time) {
-	const most = 100
-	ended := make(map[string]int64, most)
+	ended := make(map[string]int64, mostForgotten)
 	ls.mu.RLock()
 	for name, l := range ls.byKey {
-		if !now.Before(l.ends()) && len(ended) < most {
+		if !now.Before(l.ends()) && len(ended) < mostForgotten {
 			ended[name] = l.version
 		}
 	}
@@ -164,9 +206,7 @@ func (ls *Logins) touch(ctx context.Context, name string, l *login, now time.Tim
 	}
 	next := *l
 	next.Used = now.UTC().Truncate(time.Millisecond)
-	if ls.put(ctx, name, &next) == nil {
-		_ = ls.registry.look(ctx)
-	}
+	_ = ls.put(ctx, name, &next)
 }
 
 // End ends the login of a key, if there is one.

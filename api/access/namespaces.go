@@ -226,7 +226,8 @@ func (n *Namespaces) Configure(ctx context.Context, name string, change func(*Qu
 }
 
 func (n *Namespaces) put(ctx context.Context, one *Namespace) error {
-	return n.registry.write(ctx, store.Record{Kind: kindNamespace, Name: one.Name, Version: one.version, Value: one.was}, one)
+	_, err := n.registry.write(ctx, store.Record{Kind: kindNamespace, Name: one.Name, Version: one.version, Value: one.was}, one)
+	return err
 }
 
 // Delete deletes a namespace, unless empty says what is in it. What other nodes make in it until they know, within

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,19 +50,36 @@ func (r *records) open(record *store.Record) (value []byte, by int) {
 	return nil, -1
 }
 
-// write stores a record of something. The value of was is what was in it, opened; nil: there was none. What
-// of knows nothing of stays in it.
-func (r *records) write(ctx context.Context, was store.Record, of any) error {
+// write stores a record of something, and returns it as it is now. The value of was is what was in it, opened; nil: there
+// was none. What of knows nothing of stays in it.
+func (r *records) write(ctx context.Context, was store.Record, of any) (store.Record, error) {
 	value, err := withUnknown(was.Value, of)
 	if err != nil {
-		return err
+		return was, err
 	}
 	if r.keys != nil {
 		value = r.keys.First().Seal(was.Kind, was.Name, value)
 	}
 	was.Value = value
-	_, err = r.PutRecord(ctx, was)
-	return err
+	was.Version, err = r.PutRecord(ctx, was)
+	return was, err
+}
+
+// Of 10,000 tokens, as many logins and as many bindings, one namespace has some only, and the last are for the default
+// namespace: no tenant takes them from others. Each node counts what it knows, so several at once may make a few more.
+const (
+	mostOfNamespace = 500
+	ofDefault       = 1000
+	mostForgotten   = 100 // at a time
+)
+
+// crowded reports whether a namespace that has own of all the records of a kind may have no more.
+func crowded(namespace string, own, all int) bool {
+	return cmp.Or(namespace, auth.DefaultNamespace) != auth.DefaultNamespace && (own >= mostOfNamespace || all >= store.MaxRecords-ofDefault)
+}
+
+func tooManyTokens() *problem.Error {
+	return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_TOKENS", Message: "there are as many of these as there may be, in the namespace or in all"}
 }
 
 // changed is the end of every change of a token or a binding.
@@ -70,7 +88,7 @@ func changed(err error) error {
 	case errors.Is(err, store.ErrVersion):
 		return tokenChanged()
 	case errors.Is(err, store.ErrRegistryFull):
-		return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_TOKENS", Message: "there are as many of these as there may be"}
+		return tooManyTokens()
 	case errors.Is(err, store.ErrBadRecord):
 		return badGrant(err)
 	case err != nil:

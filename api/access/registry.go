@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,12 @@ type learner interface {
 	kind() string
 	// learn replaces what is known. It leaves out records that cannot be believed.
 	learn(records []store.Record)
+}
+
+// adder is a learner that is told of one record by itself, as what else it knows is so still.
+type adder interface {
+	learner
+	add(record store.Record)
 }
 
 func newRegistry(r records, log *slog.Logger) *registry {
@@ -101,6 +108,27 @@ func (r *registry) readAll(ctx context.Context, asked time.Time) error {
 	}
 	r.change = first
 	r.seen.Store(&asked)
+	return nil
+}
+
+// wrote is look behind a write of this node. Where that was the only change since the last look, nothing is read: the
+// version of a record is the number of the change that made it.
+func (r *registry) wrote(ctx context.Context, record store.Record) error {
+	done, err := r.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	i := slices.IndexFunc(r.learners, func(l learner) bool { return l.kind() == record.Kind })
+	if r.seen.Load() == nil || record.Version != r.change+1 || i < 0 {
+		return r.lookNow(ctx)
+	}
+	l, adds := r.learners[i].(adder)
+	if !adds {
+		return r.lookNow(ctx)
+	}
+	l.add(record)
+	r.change = record.Version
 	return nil
 }
 

@@ -94,6 +94,23 @@ func (ts *Tokens) learn(records []store.Record) {
 	ts.byID = next
 }
 
+// add knows one token more, or one anew.
+func (ts *Tokens) add(record store.Record) {
+	t, _, err := ts.open(&record)
+	if err != nil {
+		return // the next look says so
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	was := ts.byID[t.ID]
+	s := was.after(t)
+	s.version = record.Version
+	ts.byID[t.ID] = s
+	if was != nil && was.gone != s.gone {
+		was.end()
+	}
+}
+
 // open reads a token's record, and returns what is in it.
 func (ts *Tokens) open(r *store.Record) (t *auth.Token, is []byte, err error) {
 	t = new(auth.Token)
@@ -184,6 +201,9 @@ func (ts *Tokens) keep(ctx context.Context, maker *auth.Principal, t *auth.Token
 	if !t.Within(maker) {
 		return nil, auth.Secret{}, beyondGrants()
 	}
+	if err := ts.room(ctx, t.Namespace, now); err != nil {
+		return nil, auth.Secret{}, err
+	}
 	id, secret, hash := auth.NewToken()
 	t.ID, t.Hash = id, hash
 	if err := ts.put(ctx, t, store.Record{Value: of}); err != nil {
@@ -195,7 +215,50 @@ func (ts *Tokens) keep(ctx context.Context, maker *auth.Principal, t *auth.Token
 // put stores a token and makes it count here. was has the version of its record, and what is in it.
 func (ts *Tokens) put(ctx context.Context, t *auth.Token, was store.Record) error {
 	was.Kind, was.Name = kindToken, t.ID
-	return ts.registry.changed(ctx, ts.registry.write(ctx, was, t))
+	is, err := ts.registry.write(ctx, was, t)
+	if err := changed(err); err != nil {
+		return err
+	}
+	_ = ts.registry.wrote(ctx, is) // the next look sees it, too
+	return nil
+}
+
+// room says why a namespace may have no token more. Those of it that have expired make room for others.
+func (ts *Tokens) room(ctx context.Context, namespace string, now time.Time) error {
+	own, all, ended := ts.count(namespace, now)
+	if !crowded(namespace, own, all) {
+		return nil
+	}
+	for id, version := range ended {
+		if err := ts.registry.DeleteRecord(ctx, kindToken, id, version); err != nil && !errors.Is(err, store.ErrVersion) {
+			return changed(err)
+		}
+	}
+	if err := ts.registry.look(ctx); err != nil {
+		return problem.AsError(err)
+	}
+	if own, all, _ = ts.count(namespace, now); crowded(namespace, own, all) {
+		return tooManyTokens()
+	}
+	return nil
+}
+
+// count is how many tokens a namespace has, how many there are, and some of the namespace's that have expired, with the
+// versions of their records.
+func (ts *Tokens) count(namespace string, now time.Time) (own, all int, ended map[string]int64) {
+	ended = make(map[string]int64)
+	ts.mu.RLock()
+	defer ts.mu.RUnlock()
+	for id, s := range ts.byID {
+		if s.Namespace != namespace {
+			continue
+		}
+		own++
+		if !s.Expires.IsZero() && now.After(s.Expires) && len(ended) < mostForgotten {
+			ended[id] = s.version
+		}
+	}
+	return own, len(ts.byID), ended
 }
 
 // List returns the tokens that a principal could have made, the oldest first.

@@ -23,7 +23,7 @@ func TestWhatALaterVersionWroteStays(t *testing.T) {
 			t.Helper()
 			r := later.only(t, kind)
 			value := strings.Replace(r.Value, at, at+`"later":{"x":[7]},`, 1)
-			if err := later.write(t.Context(), store.Record{Kind: kind, Name: r.Name, Version: r.Version}, new(json.RawMessage(value))); err != nil {
+			if _, err := later.write(t.Context(), store.Record{Kind: kind, Name: r.Name, Version: r.Version}, new(json.RawMessage(value))); err != nil {
 				t.Fatal(err)
 			}
 		}
