@@ -123,11 +123,14 @@ func fileSize(t *testing.T, fs vfs.FS, name string) int64 {
 	return info.Size()
 }
 
-// cutOff returns a copy of a file system in which a file has so many bytes.
+// cutOff returns a copy of a file system in which a log has so many bytes, and nobody knows of more.
 func cutOff(t *testing.T, fs vfs.FS, name string, size int64) vfs.FS {
 	t.Helper()
 	copied := vfs.NewMem()
 	if _, err := vfs.Clone(fs, copied, smallConfig.Dir, smallConfig.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := copied.Remove(fs.PathJoin(smallConfig.Dir, "SYNCED")); err != nil {
 		t.Fatal(err)
 	}
 	f, err := fs.Open(name)

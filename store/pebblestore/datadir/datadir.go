@@ -55,17 +55,41 @@ func Open(c Config, files vfs.FS, log *slog.Logger, load func(*Dir) error) (*Dir
 func (d *Dir) openDB(c Config, load func(*Dir) error) (err error) {
 	d.use.Lock() // so that a failure meanwhile closes what is open afterwards
 	defer d.use.Unlock()
-	if err := checkManifest(c.Dir, d.disk); err != nil {
+	oldest, err := checkManifest(c.Dir, d.disk)
+	if err != nil {
+		return err
+	}
+	slots, synced, err := readSynced(c.Dir, oldest, d.disk, d.Log)
+	if err != nil {
+		return err
+	}
+	last, err := checkLogs(c.Dir, oldest, synced, d.disk, d.Log)
+	if err != nil {
+		return err
+	}
+	if d.disk.logs, err = openSynced(d.disk, slots); err != nil {
 		return err
 	}
 	if d.db, err = pebble.Open(c.Dir, options(c, d.disk, d.lock, d.compact, d.Log)); err != nil {
-		return err
+		return d.disk.inFile(err, last)
 	}
 	if err := load(d); err != nil {
 		return err
 	}
 	d.compact.begin()
 	return d.disk.failure()
+}
+
+// inFile says which file Pebble could not read, which it does not say of each.
+func (d *disk) inFile(err error, last logEnd) error {
+	name := d.read.Load()
+	switch {
+	case name == nil:
+		return err
+	case d.FS.PathBase(*name) == last.name:
+		return fmt.Errorf("%w: %w", last.damage("Pebble does not take that for its end"), err)
+	}
+	return fmt.Errorf("%s, or what is read with it: %w", d.FS.PathBase(*name), err)
 }
 
 // openError says why the directory cannot be opened.
@@ -133,6 +157,9 @@ func (d *Dir) closeDB() error {
 	if d.db != nil {
 		err = d.db.Close()
 	}
+	if d.disk.logs != nil {
+		err = errors.Join(err, d.disk.logs.close())
+	}
 	if err = errors.Join(err, d.lock.Close()); err != nil {
 		return fmt.Errorf("close data directory %s: %w", d.path, err)
 	}
@@ -195,8 +222,12 @@ func (d *Dir) FailedAs(kind error) error {
 	return fmt.Errorf("%w: data directory %s: %w", kind, d.path, d.disk.failure())
 }
 
-// ReadError says that the database could not be read.
+// ReadError says that the database could not be read. Of a damaged file, which froze the directory, it has
+// the name.
 func (d *Dir) ReadError(err error) error {
+	if d.disk.failure() != nil {
+		return d.FailedAs(store.ErrUnavailable)
+	}
 	return fmt.Errorf("%w: data directory %s: %w", store.ErrUnavailable, d.path, err)
 }
 

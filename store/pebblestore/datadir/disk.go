@@ -32,6 +32,9 @@ type disk struct {
 	onFail  func(error) // called once, in the failing call
 	onFull  func(bool)  // called when the disk is nearly full, and when it is not any more
 
+	logs *syncedLogs            // nil until the logs that were there are checked
+	read atomic.Pointer[string] // the file that was opened last to be read
+
 	err  atomic.Pointer[error]
 	once sync.Once
 
@@ -235,6 +238,7 @@ func (d *disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts .
 }
 
 func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	d.gone(oldname)
 	return d.open(newname, category, func() (vfs.File, error) {
 		f, err := d.FS.ReuseForWrite(oldname, newname, category)
 		if errors.Is(err, os.ErrNotExist) { // it has its new name since an attempt that found no descriptor
@@ -245,6 +249,7 @@ func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCate
 }
 
 func (d *disk) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	d.read.Store(&name)
 	return d.openSoon(openReadIn, func() (vfs.File, error) { return d.FS.Open(name, opts...) })
 }
 
@@ -269,7 +274,25 @@ func (d *disk) open(name string, category vfs.DiskWriteCategory, op func() (vfs.
 	if f.File == nil {
 		f.File = vfs.NewMemFile(nil) // where reads of a file that is not there go
 	}
+	if log, ok := d.logOf(name); ok {
+		f.mark = d.logs.take(log)
+	}
 	return f, nil
+}
+
+// logOf returns the number of a log of the directory, if name is one.
+func (d *disk) logOf(name string) (log uint64, ok bool) {
+	if log, ok = logNumber(d.FS.PathBase(name)); !ok || d.logs == nil || d.FS.PathDir(name) != d.dir {
+		return 0, false
+	}
+	return log, true
+}
+
+// gone notes that there is no file of that name any more.
+func (d *disk) gone(name string) {
+	if log, ok := d.logOf(name); ok {
+		d.logs.free(log)
+	}
 }
 
 func (d *disk) Link(oldname, newname string) error {
@@ -290,6 +313,7 @@ func (d *disk) Remove(name string) error {
 	if d.failure() != nil {
 		return nil
 	}
+	d.gone(name)
 	return d.FS.Remove(name)
 }
 
@@ -308,6 +332,7 @@ type file struct {
 	disk     *disk
 	name     string
 	category vfs.DiskWriteCategory
+	mark     *logMark // nil of what is no log
 }
 
 func (f *file) change(op func() error) error { return f.disk.change(f.name, f.category, op) }
@@ -317,6 +342,9 @@ func (f *file) Write(p []byte) (n int, err error) {
 	err = f.change(func() (err error) { n, err = f.File.Write(p); return err })
 	if err == nil {
 		n = len(p) // also when frozen
+	}
+	if f.mark != nil {
+		f.mark.written += int64(n)
 	}
 	return n, err
 }
@@ -338,9 +366,19 @@ func (f *file) Preallocate(offset, length int64) error {
 	return f.change(func() error { return f.File.Preallocate(offset, length) })
 }
 
-func (f *file) Sync() error { return f.change(f.File.Sync) }
+func (f *file) Sync() error { return f.synced(f.File.Sync) }
 
-func (f *file) SyncData() error { return f.change(f.File.SyncData) }
+func (f *file) SyncData() error { return f.synced(f.File.SyncData) }
+
+// synced runs a sync, and notes how far a log is synced before anybody is told of it.
+func (f *file) synced(op func() error) error {
+	return f.change(func() error {
+		if err := op(); err != nil || f.mark == nil {
+			return err
+		}
+		return f.mark.synced()
+	})
+}
 
 func (f *file) SyncTo(length int64) (full bool, err error) {
 	err = f.change(func() (err error) { full, err = f.File.SyncTo(length); return err })

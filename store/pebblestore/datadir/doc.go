@@ -12,5 +12,6 @@
 // which the process has no descriptor is opened again for half a minute before that.
 //
 // A directory whose manifest is damaged is not opened: Pebble would delete the tables
-// that it has not heard of.
+// that it has not heard of. Nor is one with a log that cannot be read as far as it was synced, which the file
+// SYNCED says: Pebble would take the damage for the end of the log.
 package datadir

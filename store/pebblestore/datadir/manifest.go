@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -18,23 +19,65 @@ import (
 // logs in use, is damaged or not there. Pebble reads a manifest up to the first record
 // that is not whole, as it must after a crash, and deletes what it has not heard of: one
 // flipped bit would take tables with all their tasks. It changes nothing.
-func checkManifest(dir string, fs vfs.FS) error {
+//
+// It returns the first log that is in use: what those before it had is in tables.
+func checkManifest(dir string, fs vfs.FS) (oldest uint64, err error) {
 	found, err := pebble.Peek(dir, fs)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !found.Exists {
-		return checkEmpty(dir, fs)
+		return 0, checkEmpty(dir, fs)
 	}
 	manifest, err := readFile(found.ManifestFilename, fs)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if at, damaged := damagedAt(manifest); damaged {
-		return fmt.Errorf("%s is damaged at byte %d of %d, so that tables are not known: nothing was changed; bring the directory back from a copy",
+		return 0, fmt.Errorf("%s is damaged at byte %d of %d, so that tables are not known: nothing was changed; bring the directory back from a copy",
 			filepath.Base(found.ManifestFilename), at, len(manifest))
 	}
-	return nil
+	return oldestLog(manifest), nil
+}
+
+// What a record of a manifest begins with, where it has it: the name of the order of keys, and the first log in
+// use. Each is behind its tag.
+const (
+	tagOrder     = 1
+	tagOldestLog = 2
+	recordBegin  = 256 // more than both take
+)
+
+// oldestLog returns the first log in use by a manifest. It is in the last record that names one.
+func oldestLog(manifest []byte) (oldest uint64) {
+	for records := record.NewReader(bytes.NewReader(manifest), 0); ; {
+		r, err := records.Next()
+		if err != nil {
+			return oldest
+		}
+		begin, err := io.ReadAll(io.LimitReader(r, recordBegin))
+		if err != nil {
+			return oldest
+		}
+		if log, ok := logOf(begin); ok {
+			oldest = log
+		}
+	}
+}
+
+// logOf returns the log that a record of a manifest names.
+func logOf(begin []byte) (log uint64, ok bool) {
+	field := func() (v uint64) {
+		v, n := binary.Uvarint(begin)
+		begin = begin[max(n, 0):]
+		return v
+	}
+	tag := field()
+	if tag == tagOrder {
+		begin = begin[min(field(), uint64(len(begin))):]
+		tag = field()
+	}
+	return field(), tag == tagOldestLog
 }
 
 // checkEmpty refuses a directory that has tables, though it is taken for a new one.

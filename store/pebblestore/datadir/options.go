@@ -49,7 +49,7 @@ func listener(d *disk, log *slog.Logger) *pebble.EventListener {
 			}
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			d.freeze(fmt.Errorf("damaged file %s: %w", info.Path, info.Details))
+			d.freeze(fmt.Errorf("damaged file %s, bring the directory back from a copy: %w", info.Path, info.Details))
 		},
 		FlushEnd:      func(info pebble.FlushInfo) { d.flushed(info.Err) },
 		CompactionEnd: func(info pebble.CompactionInfo) { d.compacted(info.Err) },
