@@ -74,7 +74,7 @@ func (e logEnd) damage(why string) error {
 }
 
 // tell says how much of the log is not read. Where it is known how far the log was synced, nobody was told
-// of the rest.
+// of the rest, but for the last second before a power cut: SYNCED may be that old then.
 func (e logEnd) tell(log *slog.Logger, known bool) {
 	if known || e.unread == 0 {
 		log.Info("log read", "file", e.name, "bytes", e.at, "bytes_not_read", e.unread)
