@@ -24,7 +24,6 @@ type rude struct {
 	*http2.Framer
 	conn    net.Conn
 	frames  chan any // http2.Frame values that matter, then nil
-	hp      *hpack.Decoder
 	next    uint32
 	window  int64             // of the connection
 	windows map[uint32]int64  // of calls
@@ -96,7 +95,7 @@ func (u *rude) read() {
 func (u *rude) take(wait bool) {
 	for !u.closed {
 		var said any
-		open := true
+		var open bool
 		if wait {
 			said, open = <-u.frames
 		} else {
