@@ -382,3 +382,21 @@ func TestLimitsGoOnOnceAClockIsPutRight(t *testing.T) {
 		t.Fatalf("%+v on %d nodes: %d of %d tasks wait, long after the clock was put right", limits, nodes, len(w.model.waiting), len(w.tasks))
 	})
 }
+
+// TestWhatIsOwedGoesBackOnceAClockIsPutRight: a permit has just ended, and nothing more is asked for by its node.
+func TestWhatIsOwedGoesBackOnceAClockIsPutRight(t *testing.T) {
+	w := newWorld(store.TopicLimits{Concurrency: 1}, 2, 1)
+	w.first = func(error) {} // the model has no idea of clocks
+	w.took = func(string) time.Duration { return 10 * time.Millisecond }
+	w.setClock(24 * time.Hour)
+	w.ready(0, ModelTask{ID: "a0000"})
+	for w.model.started == 0 || len(w.model.running) > 0 {
+		_ = w.run(time.Microsecond)
+	}
+	w.setClock(-24 * time.Hour)
+	w.ready(1, ModelTask{ID: "b0000"})
+	_ = w.run(5 * time.Second)
+	if len(w.model.waiting) > 0 {
+		t.Error("a task waits for a permit that ended before the clock was put right")
+	}
+}
