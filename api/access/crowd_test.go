@@ -129,7 +129,7 @@ func TestWritesOfSeveralNodesAreSeen(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(2 * lookEvery)
 		for i, a := range nodes {
-			if n := len(a.Tokens.byID); n != 40 {
+			if _, n, _ := a.Tokens.count("acme", time.Now()); n != 40 {
 				t.Errorf("node %d knows %d tokens", i, n)
 			}
 		}
