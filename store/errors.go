@@ -24,6 +24,9 @@ var (
 	// ErrUnavailable means that the store could not be reached and nothing was done.
 	ErrUnavailable = errors.New("store unavailable")
 
+	// ErrFailed comes with ErrUnavailable or ErrUnknown of a store that does nothing any more until its process is started anew.
+	ErrFailed = errors.New("the store has failed")
+
 	// ErrUnknown means that a call was sent and its answer lost: it may have taken
 	// effect. Repeating it with the same arguments is safe.
 	ErrUnknown = errors.New("outcome unknown")

@@ -55,6 +55,9 @@ func explainAnswer(e *client.Error, addr string, flags *pflag.FlagSet) string {
 		if nobodyThere(e.Message) {
 			return fmt.Sprintf("no ddq server at %s; start one with: ddq server", addr)
 		}
+		if e.Reason == "STORE_DOWN" { // it may be so until somebody does something
+			return text + "; ddq doctor may know why"
+		}
 		return text + "; try again in a moment"
 	case codes.DeadlineExceeded:
 		return fmt.Sprintf("no answer from %s within --timeout; ddq doctor may know why", addr)

@@ -104,7 +104,7 @@ func checkFailed(t *testing.T, s *Store) {
 		"failed": s.Failed(),
 		"close":  s.Close(),
 	} {
-		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), smallConfig.Dir) {
+		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrFailed) || !strings.Contains(err.Error(), smallConfig.Dir) {
 			t.Errorf("%s after the failure answered %v", name, err)
 		}
 	}

@@ -217,9 +217,9 @@ func (d *Dir) Failed() error {
 	return d.FailedAs(store.ErrUnavailable)
 }
 
-// FailedAs wraps what froze the disk as kind.
+// FailedAs wraps what froze the disk as kind, and as store.ErrFailed.
 func (d *Dir) FailedAs(kind error) error {
-	return fmt.Errorf("%w: data directory %s: %w", kind, d.path, d.disk.failure())
+	return fmt.Errorf("%w: %w: data directory %s: %w", kind, store.ErrFailed, d.path, d.disk.failure())
 }
 
 // ReadError says that the database could not be read. Of a damaged file, which froze the directory, it has
