@@ -132,8 +132,8 @@ func TestTornEndsAreRead(t *testing.T) {
 	}
 }
 
-// TestUnreadBytesAreLogged opens a log whose last record is not whole, where it is known that nobody was told of
-// it, and where that is not known.
+// TestUnreadBytesAreLogged opens a log whose last record is not whole: once SYNCED says that it ends before that record, and
+// once there is no SYNCED.
 func TestUnreadBytesAreLogged(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		killed := killedDir(t)
