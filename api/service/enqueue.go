@@ -31,10 +31,12 @@ func (s *Tasks) EnqueueInParts(ctx context.Context, tasks []NewTask, parts *Part
 		return nil, err
 	}
 	for range rerouteTries {
-		if missed := sealed(out); len(missed) > 0 {
-			parts.tell(out) // the others do not wait
-			s.enqueueAgain(ctx, tasks, out, missed)
+		missed := sealed(out)
+		if len(missed) == 0 {
+			break
 		}
+		parts.tell(out) // the others do not wait
+		s.enqueueAgain(ctx, tasks, out, missed)
 	}
 	s.countEnqueued(out)
 	s.countTracesCut(tasks)
