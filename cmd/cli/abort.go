@@ -12,6 +12,9 @@ type Abort struct {
 
 // Now ends everything. It does not wait.
 func (a *Abort) Now() {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, end := range a.ends {

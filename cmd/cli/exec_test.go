@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,5 +87,23 @@ func TestLineWriterKeepsLinesWhole(t *testing.T) {
 	w.flush()
 	if got := out.String(); !strings.HasSuffix(got, "\ntail\n") || w.last != "tail" {
 		t.Errorf("after flush: %q, last %q", got, w.last)
+	}
+}
+
+// A child in the background keeps the output open. All that the shell wrote is read, and the child goes on.
+func TestShellCommandIsReadWholeBesideAChild(t *testing.T) {
+	var out bytes.Buffer
+	s := &shellCommand{command: `sleep 60 & echo $! >&2; printf '%0300000d' 7`, environ: os.Environ(), out: io.Discard, raw: &out, err: io.Discard}
+	var child bytes.Buffer
+	s.err = &child
+	if err := s.run(t.Context(), nil, nil); err != nil || out.Len() != 300_000 {
+		t.Errorf("%d bytes were read, want 300000: %v", out.Len(), err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(child.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("the child is gone: %v", err)
 	}
 }

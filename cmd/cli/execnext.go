@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
 	"time"
 	"unicode/utf8"
 
@@ -21,55 +18,50 @@ import (
 // maxNextLine is how long a line of file descriptor 3 may be: base64 of all that an ack may enqueue.
 const maxNextLine = 2 * worker.MaxEnqueueBytes
 
-// nextLines reads what a command writes to file descriptor 3. It owns one goroutine, gone once end
-// returns.
+// nextLines takes what a command writes to file descriptor 3, line by line. What comes behind a line that
+// is refused is not wanted.
 type nextLines struct {
-	from *os.File
-	done chan error
+	take    func(line []byte) error
+	part    []byte // of a line
+	number  int    // of lines
+	refused error
 }
 
-// openNext gives a command file descriptor 3; nil when nobody reads that.
-func (s *shellCommand) openNext(cmd *exec.Cmd) (*nextLines, error) {
-	if s.next == nil || runtime.GOOS == "windows" { // where processes have no numbers of files
-		return nil, nil
+func (n *nextLines) Write(p []byte) (int, error) {
+	if n.refused != nil {
+		return len(p), nil
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.ExtraFiles = []*os.File{w}
-	n := &nextLines{from: r, done: make(chan error, 1)}
-	go func() { n.done <- n.read(s.next) }()
-	return n, nil
-}
-
-// read passes lines on, and what comes behind one that is refused is not wanted.
-func (n *nextLines) read(next func(line []byte) error) error {
-	lines := bufio.NewScanner(n.from)
-	lines.Buffer(nil, maxNextLine)
-	var refused error
-	for number := 1; lines.Scan(); number++ {
-		if line := bytes.TrimSpace(lines.Bytes()); refused == nil && len(line) > 0 {
-			if err := next(line); err != nil {
-				refused = fmt.Errorf("line %d of file descriptor 3: %w", number, err)
-			}
+	n.part = append(n.part, p...)
+	for n.refused == nil {
+		line, rest, whole := bytes.Cut(n.part, []byte{'\n'})
+		if !whole {
+			break
 		}
+		n.line(line)
+		n.part = rest
 	}
-	if refused == nil && lines.Err() != nil && !errors.Is(lines.Err(), os.ErrDeadlineExceeded) {
-		refused = fmt.Errorf("file descriptor 3: %w", lines.Err())
+	if n.refused == nil && len(n.part) > maxNextLine {
+		n.refused = fmt.Errorf("file descriptor 3: %w", bufio.ErrTooLong)
 	}
-	return refused
+	return len(p), nil
 }
 
-// end waits for what the command wrote. A child that it left behind may have the descriptor; that
-// has as long as for its other output.
-func (n *nextLines) end() error {
-	if n == nil {
-		return nil
+func (n *nextLines) line(line []byte) {
+	n.number++
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return
 	}
-	_ = n.from.SetReadDeadline(time.Now().Add(killDelay))
-	defer n.from.Close()
-	return <-n.done
+	if err := n.take(line); err != nil {
+		n.refused = fmt.Errorf("line %d of file descriptor 3: %w", n.number, err)
+	}
+}
+
+// end takes a last line that has no end, and says which was refused.
+func (n *nextLines) end() error {
+	if n.refused == nil && len(n.part) > 0 {
+		n.line(n.part)
+	}
+	return n.refused
 }
 
 // nextLine is a task as a command asks for it.

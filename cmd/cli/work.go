@@ -86,8 +86,10 @@ enqueued with the ack, or not at all: topic (that of its own task when there is 
 id, payload or payload_base64, delay or execute_time, attributes, max_retries, priority,
 and the keys of a task, such as ordering_key. Of a step of a workflow it may be {"grow": ...}
 instead: steps, skip and again, as in the file of a workflow.
-A command whose task was taken away, or that runs longer than --handler-timeout, is
-killed with all that it started.`,
+A command whose task was taken away, that runs longer than --handler-timeout, or that
+still runs at the end of --grace is killed with all that it started, but for what has
+left its process group, as with setsid. What it leaves in the background goes on when
+it ends by itself; nothing is read of that.`,
 		Example: `  ddq work --topic mail --concurrency 4 --exec './send-mail --id "$DDQ_TASK_ID"'
   ddq work --topic mail --count 1 -o json
   ddq work --topic order --exec 'charge && echo "{\"topic\":\"mail\",\"payload\":\"paid\"}" >&3'`,
@@ -136,6 +138,7 @@ func work(ctx context.Context, c *cli, f workFlags) error {
 	if cfg.Codec, err = c.Codec(); err != nil {
 		return err
 	}
+	defer c.abort.Now() // a handler that did not return in time leaves no command behind
 	return worker.New(s.Conn(), cfg, h).Run(ctx)
 }
 
