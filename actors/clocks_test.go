@@ -62,9 +62,9 @@ func (p *primaries) Info(ctx context.Context) (store.Info, error) {
 	return info, err
 }
 
-func (p *primaries) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+func (p *primaries) RenewSession(ctx context.Context, session store.Session) (store.Renewal, error) {
 	if _, err := p.second.RenewSession(ctx, session); err != nil {
-		return time.Time{}, err
+		return store.Renewal{}, err
 	}
 	return p.Store.RenewSession(ctx, session)
 }

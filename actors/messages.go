@@ -84,6 +84,10 @@ type (
 	}
 	// askIdle, from the node: whether nobody subscribes, and nothing is in flight.
 	askIdle struct{ reply chan bool } // buffered
+	// wantedShards, from the node: another node, which has workers, asked for shards of this one.
+	wantedShards struct{ numbers []int }
+	// placeShards, from the topic itself: shards that were given up may be claimed again.
+	placeShards struct{ numbers []int }
 	// roomInBytes, from a subscription's budget: more of its tasks may be held.
 	roomInBytes struct{}
 	// rampOn, from the topic itself after a pause: hand out a little more.

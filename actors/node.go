@@ -81,7 +81,11 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		s.topics.broadcast(&shard.LeaseBack{})
 	}
 	rt.Keeper.OnAbsent = func() { s.setAbsent(true) }
-	rt.Keeper.OnRenewed = s.clocks.renewed
+	rt.Keeper.OnRenewed = func(sent, received, now time.Time) {
+		s.clocks.renewed(sent, received, now)
+		m.Unseen.Set(float64(len(rt.Fleet.Unseen())))
+	}
+	rt.Keeper.OnWanted = s.Peer().Wanted
 	return s
 }
 

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/loglevel"
+	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
@@ -46,6 +48,31 @@ func (p *Peer) Notified(n fleet.Notice) {
 	}
 	for _, r := range n.Released {
 		p.toShard(r, &shard.Placed{Told: true})
+	}
+}
+
+// Wanted passes on which shards of this node others asked for. Who gossip does not show does not
+// tell this node of tasks either.
+func (p *Peer) Wanted(notes []store.Wanted) {
+	if !p.rt.Running.Load() || p.rt.Stopping.Load() {
+		return
+	}
+	shards := make(map[string][]int)
+	for _, w := range notes {
+		p.rt.NoteUnseen(w.By)
+		shards[w.Shard.Topic] = append(shards[w.Shard.Topic], w.Shard.N)
+	}
+	if len(p.rt.Fleet.Unseen()) > 0 {
+		p.rt.Fleet.NoteLoss()
+	}
+	for topic, numbers := range ordered.All(shards, strings.Compare) {
+		if ref, open := p.topics.Opened(topic); open {
+			p.rt.Send(ref.pid, &wantedShards{numbers})
+			continue
+		}
+		for _, n := range numbers {
+			p.openFor(store.Shard{Topic: topic, N: n}, true)
+		}
 	}
 }
 

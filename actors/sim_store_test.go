@@ -468,8 +468,8 @@ func (st *simStore) Release(ctx context.Context, sh store.Shard, f store.Fence) 
 	return st.tell(ctx, "release", sh, func(m *memstore.Store) error { return m.Release(simContext, sh, f) })
 }
 
-func (st *simStore) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
-	return askStore(ctx, st, "renew", store.Shard{}, true, func(m *memstore.Store) (time.Time, error) {
+func (st *simStore) RenewSession(ctx context.Context, session store.Session) (store.Renewal, error) {
+	return askStore(ctx, st, "renew", store.Shard{}, true, func(m *memstore.Store) (store.Renewal, error) {
 		return m.RenewSession(simContext, session)
 	})
 }

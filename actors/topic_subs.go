@@ -22,15 +22,26 @@ type topicSubs struct {
 
 	informed map[string]*subscription.Subscriber // by party: the one subscription that is told
 	told     map[string]int                      // by party: how many tasks it knows to be ready here
+	left     time.Time                           // when the last of those went that noteWorkers counts
 }
 
+// A shard that another node has workers for is given up once this one has had none for
+// yieldAfter, which is longer than a worker takes from one long poll to the next. It is
+// claimed anew after yieldFor: who wanted it may be gone.
+const (
+	yieldAfter = 2 * time.Second
+	yieldFor   = 3 * time.Second
+)
+
 func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
-	return &topicSubs{
+	t := &topicSubs{
 		topicState: state,
 		links:      links,
 		informed:   make(map[string]*subscription.Subscriber),
 		told:       make(map[string]int),
 	}
+	t.noteWorkers()
+	return t
 }
 
 // receive handles a message about a subscription.
@@ -58,6 +69,12 @@ func (t *topicSubs) receive(c actor.Context, m any) {
 		m.reply <- t.workers()
 	case *listWorkers:
 		m.reply <- t.list(m)
+	case *wantedShards:
+		t.yield(m.numbers)
+	case *placeShards:
+		for _, n := range m.numbers {
+			t.ref.place(n)
+		}
 	case *askIdle:
 		m.reply <- len(t.subscribers)+len(t.links.byKey)+t.core.InFlight() == 0
 	}
@@ -90,6 +107,7 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 		t.links.open(sub, other)
 	}
 	t.ref.subscriptions.Store(int64(t.workers()))
+	t.noteWorkers()
 	t.log.Debug("subscribed", "topic", t.topic.Name, "worker", m.options.Worker)
 	m.reply <- sub
 	if t.draining != nil {
@@ -119,6 +137,7 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	t.links.closeOf(m.sub)
 	t.successor(sub)
 	t.ref.subscriptions.Store(int64(t.workers()))
+	t.noteWorkers()
 	t.ref.touch()
 	shards := *t.ref.layout.Load()
 	t.Send(sub.Worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
@@ -153,6 +172,36 @@ func (t *topicSubs) workers() (n int) {
 	return n
 }
 
+// noteWorkers records whether somebody takes tasks here: a worker of this node, or a member for
+// its own. Of a node that is no member the subscriptions lead nowhere, though they may take a
+// while to break.
+func (t *topicSubs) noteWorkers() {
+	some := false
+	for _, sub := range t.subscribers {
+		_, member := t.Fleet.Member(sub.Options.Peer)
+		if some = !sub.Options.ByNode() || member; some {
+			break
+		}
+	}
+	if had := t.ref.shared.Workers.Swap(some); had && !some {
+		t.left = time.Now()
+	}
+}
+
+// yield gives up shards that a node with workers wants, unless there are some here, too: then
+// each keeps what it owns.
+func (t *topicSubs) yield(shards []int) {
+	if t.ref.shared.Workers.Load() || time.Since(t.left) < yieldAfter {
+		return
+	}
+	for _, n := range shards {
+		if t.ref.tell(n, &shard.YieldShard{}) {
+			t.log.Debug("shard is for another node's workers", "topic", t.topic.Name, "shard", n)
+		}
+	}
+	t.after(yieldFor, &placeShards{shards})
+}
+
 // abandonAll tells the streams of a topic that ends or starts anew to reconnect: the actors
 // of their workers stop with it, so it tells the streams itself.
 func (t *topicSubs) abandonAll() {
@@ -169,8 +218,9 @@ func (t *topicSubs) drainAll(grace time.Duration) {
 	}
 }
 
-// nodesChanged tells workers on demand that other nodes came or went.
+// nodesChanged looks who takes tasks here still, and tells workers on demand that other nodes came or went.
 func (t *topicSubs) nodesChanged() {
+	t.noteWorkers()
 	for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 		if sub.Options.OnDemand && !sub.Options.ByNode() {
 			sub.Out.NodesChanged()

@@ -71,6 +71,14 @@ var (
 	ErrClosed = errors.New("store is closed")
 )
 
+// OwnedError is ErrOwned with the node that owns the shard.
+type OwnedError struct{ Node string }
+
+func (e *OwnedError) Error() string { return ErrOwned.Error() + ": " + e.Node }
+
+// Is makes it ErrOwned.
+func (e *OwnedError) Is(target error) bool { return target == ErrOwned }
+
 // SessionLost is ErrSessionLost of a renewal, with the address of the process that has the
 // session.
 func SessionLost(addr string) error {

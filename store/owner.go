@@ -30,8 +30,8 @@ type Owner interface {
 
 	// Claim makes the node of the session the shard's owner: when there is none,
 	// when it is that node itself (also in an earlier life), or when the owner's
-	// session is over. Otherwise ErrOwned; ErrSessionLost when the session is
-	// not the node's current one. A session that ends later than two TTL from now is
+	// session is over. Otherwise OwnedError, which is ErrOwned; ErrSessionLost when the
+	// session is not the node's current one. A session that ends later than two TTL from now is
 	// of a clock that was ahead, and is over, too.
 	Claim(ctx context.Context, s Shard, session Session) (Stamp, Fence, error)
 
@@ -39,11 +39,10 @@ type Owner interface {
 	// is not the current one.
 	Release(ctx context.Context, s Shard, f Fence) error
 
-	// RenewSession makes the node's session last for TTL from now, and returns the
-	// store's clock. With Begin it replaces whatever session the node's name had; else
+	// RenewSession makes the node's session last for TTL from now. With Begin it replaces whatever session the node's name had; else
 	// ErrSessionLost while one of another start lasts. A session that ran out is renewed,
 	// and one that the store has forgotten, as after a restore, begins again.
-	RenewSession(ctx context.Context, session Session) (time.Time, error)
+	RenewSession(ctx context.Context, session Session) (Renewal, error)
 
 	// Sweep checks a slice of a shard's keys for tasks that are in no index, and
 	// index entries without a task. The first become pending and due now, or, when
@@ -92,4 +91,27 @@ type Session struct {
 	TTL   time.Duration
 	Addr  string // where other nodes reach it
 	Begin bool
+
+	// Wants has a claim that is refused leave a note for the owner that this node wants
+	// the shard: Renewal.Wanted.
+	Wants bool
 }
+
+// Renewal is what a node learns when it renews its session.
+type Renewal struct {
+	Now time.Time // by the store's clock
+
+	// Wanted are shards of the node that others asked for since the renewal before, in any
+	// order. It is a hint: of more than MaxWanted some are left out, and others may ask for
+	// a shard that is not the node's any more.
+	Wanted []Wanted
+}
+
+// Wanted is a shard that a node asked its owner for.
+type Wanted struct {
+	Shard Shard
+	By    string // the node
+}
+
+// MaxWanted is how many notes for a node are kept until it renews its session.
+const MaxWanted = 256

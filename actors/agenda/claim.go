@@ -36,9 +36,11 @@ type Claim struct {
 }
 
 const (
-	remindAfter  = 100 // refusals until the owner is told that it owns the shard, and the pauses get longer
-	remindEvery  = 20  // refusals until it is told again: notices get lost
-	alonePatient = 60  // refusals that take longer than the lease of a dead server
+	remindAfter = 100 // refusals until the owner is told that it owns the shard, and the pauses get longer
+	remindEvery = 20  // refusals until it is told again: notices get lost
+	wantAfter   = 20  // refusals, a second of them: a node that hands over is done by then
+	wantEvery   = 10  // refusals until the owner is asked again
+	unseenAfter = 40  // refusals that take as long as the lease of a dead server
 )
 
 // claimState is where a claim is. Each has its row in claimTable.
@@ -68,6 +70,7 @@ const (
 	ClaimFenced                              // a call under the claim was refused: it is over
 	ClaimLeaseLost                           // what the lease allowed has to stop
 	ClaimHandOver                            // somebody asked for the shard to be given up
+	ClaimYield                               // another node has workers for it, and this one has none
 	ClaimHandled                             // the shard has handled a message
 	ClaimCallsOver                           // no call that needs the claim is in flight
 	ClaimReleased                            // the call of releasing: done, or the store knew better
@@ -91,7 +94,7 @@ type ClaimDo uint8
 const (
 	DoAsk         ClaimDo = iota // claim the shard in the store
 	DoCheck                      // and this only if the store says that the shard is this node's
-	DoWarnAlone                  // the owner is a server that this one may not know of
+	DoNoteOwner                  // the owner may be a node that this one does not see
 	DoBegin                      // the shard is owned from now on
 	DoLoad                       // read what the store has of it
 	DoLose                       // the shard is owned no more: drop what only an owner knows
@@ -107,6 +110,7 @@ type ClaimEffect struct {
 	Fence  store.Fence // of DoRelease and DoReleaseLast
 	Remind bool        // of DoAsk: should the claim be refused again, tell the owner that it owns the shard
 	Slow   bool        // of DoAsk: it was refused so often that it can wait longer
+	Want   bool        // of DoAsk: should it be refused again, have the store tell the owner that the shard is wanted
 }
 
 // NewClaim returns the claim of a shard that begins; left is what an earlier incarnation
@@ -152,6 +156,7 @@ var claimTable = [claimStates][claimEvents]func(*Claim, ClaimEvent){
 		ClaimPlaced:        (*Claim).ask,
 		ClaimRetry:         (*Claim).ask,
 		ClaimTold:          (*Claim).check,
+		ClaimYield:         (*Claim).check,
 		ClaimReleased:      (*Claim).releasedBefore,
 		ClaimReleaseFailed: (*Claim).leftBefore,
 		ClaimIdle:          (*Claim).endStop,
@@ -160,6 +165,7 @@ var claimTable = [claimStates][claimEvents]func(*Claim, ClaimEvent){
 		ClaimPlaced:        (*Claim).ask,
 		ClaimRetry:         (*Claim).ask,
 		ClaimTold:          (*Claim).check,
+		ClaimYield:         (*Claim).check,
 		ClaimHandled:       (*Claim).giveLeft,
 		ClaimReleased:      (*Claim).releasedBefore,
 		ClaimReleaseFailed: (*Claim).leftBefore,
@@ -177,6 +183,7 @@ var claimTable = [claimStates][claimEvents]func(*Claim, ClaimEvent){
 	claimOwned: {
 		ClaimPlaced:    (*Claim).placedElsewhere,
 		ClaimHandOver:  (*Claim).handOver,
+		ClaimYield:     (*Claim).handOver,
 		ClaimFenced:    (*Claim).fenced,
 		ClaimLeaseLost: (*Claim).leave,
 		ClaimReleased:  (*Claim).releasedBefore,
@@ -201,6 +208,8 @@ func (c *Claim) Step(e ClaimEvent) []ClaimEffect {
 		if c.wanted = e.Wanted; c.wanted {
 			c.refusals = 0
 		}
+	case ClaimYield: // until it is placed anew
+		c.wanted = false
 	case ClaimStop:
 		c.stopping = true
 	case ClaimIdle:
@@ -224,6 +233,7 @@ func (c *Claim) ask(e ClaimEvent) {
 		Do:     DoAsk,
 		Remind: c.refusals >= remindAfter && c.refusals%remindEvery == 0,
 		Slow:   c.refusals >= remindAfter,
+		Want:   c.refusals >= wantAfter && c.refusals%wantEvery == 0,
 	})
 }
 
@@ -249,8 +259,8 @@ func (c *Claim) own(e ClaimEvent) {
 }
 
 func (c *Claim) refused(e ClaimEvent) {
-	if c.refusals++; c.refusals == alonePatient {
-		c.do(DoWarnAlone)
+	if c.refusals++; c.refusals >= unseenAfter && c.refusals%wantEvery == 0 {
+		c.do(DoNoteOwner)
 	}
 	c.failed(e)
 }

@@ -13,9 +13,9 @@ import (
 
 var (
 	stateNames  = [claimStates]string{"free", "left", "asking", "owned", "giving", "releasing"}
-	effectNames = [...]string{"ask", "check", "warn alone", "begin", "load", "lose", "release", "tell next owner", "release last", "end stop"}
+	effectNames = [...]string{"ask", "check", "note owner", "begin", "load", "lose", "release", "tell next owner", "release last", "end stop"}
 	eventNames  = map[string]ClaimEventKind{
-		"placed": ClaimPlaced, "retry": ClaimRetry, "told": ClaimTold, "hand-over": ClaimHandOver,
+		"placed": ClaimPlaced, "retry": ClaimRetry, "told": ClaimTold, "hand-over": ClaimHandOver, "yield": ClaimYield,
 		"granted": ClaimGranted, "refused": ClaimRefused, "failed": ClaimFailed, "unleased": ClaimUnleased,
 		"fenced": ClaimFenced, "lease-lost": ClaimLeaseLost, "lease-back": ClaimRetry,
 		"released": ClaimReleased, "release-failed": ClaimReleaseFailed, "stop": ClaimStop, "idle": ClaimIdle,
@@ -91,6 +91,9 @@ func (s *claimScene) describe(effects []ClaimEffect) string {
 		if do.Slow {
 			b.WriteString(", slow")
 		}
+		if do.Want {
+			b.WriteString(", want")
+		}
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "[%s", stateNames[s.state])
@@ -140,7 +143,7 @@ func TestClaimIsNeverForgotten(t *testing.T) {
 
 func (w *claimWalk) anything() {
 	w.calls = w.rand.IntN(2)
-	switch w.rand.IntN(9) {
+	switch w.rand.IntN(10) {
 	case 0, 1:
 		w.do(ClaimEvent{Kind: ClaimPlaced, Wanted: w.rand.IntN(3) > 0})
 	case 2:
@@ -161,6 +164,8 @@ func (w *claimWalk) anything() {
 		w.answerAsk(w.rand.IntN(3) == 0)
 	case 8:
 		w.answerRelease(w.rand.IntN(3) == 0)
+	case 9:
+		w.do(ClaimEvent{Kind: ClaimYield})
 	}
 }
 

@@ -1,6 +1,10 @@
 package fleet
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,12 +45,15 @@ type Membership struct {
 	suspect atomic.Int64           // when notices may have been lost, in Unix nanoseconds
 
 	mu      sync.Mutex
-	drained bool // this node was asked to own nothing, or stops; guarded by mu
-	absent  bool // it has not reached the store for long; guarded by mu
+	drained bool                 // this node was asked to own nothing, or stops; guarded by mu
+	absent  bool                 // it has not reached the store for long; guarded by mu
+	unseen  map[string]time.Time // when nodes that are no members were last known to live; guarded by mu
 }
 
 // NewMembership is that of a node which stands alone until it joins a fleet.
-func NewMembership(self string) *Membership { return &Membership{self: self} }
+func NewMembership(self string) *Membership {
+	return &Membership{self: self, unseen: make(map[string]time.Time)}
+}
 
 // Join makes the node one of a fleet.
 func (f *Membership) Join(source Fleet, peers Peers) { f.source, f.peers = source, peers }
@@ -167,6 +174,45 @@ func (f *Membership) NotifyOwner(s store.Shard, n Notice) {
 	if m, ok := v.byName[v.Owner(s)]; ok && m.Name != f.self {
 		f.peers.Notify(m, n)
 	}
+}
+
+// unseenFor is how long it counts that a node was known to live. It is noted again every few
+// seconds.
+const unseenFor = 15 * time.Second
+
+// NoteUnseen records that a node lives, by what the store says, and reports whether it is news
+// that it is no member.
+func (f *Membership) NoteUnseen(node string) (news bool) {
+	if _, member := f.Member(node); member || node == f.self || node == "" {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	news = now.Sub(f.unseen[node]) > unseenFor
+	f.unseen[node] = now
+	return news
+}
+
+// Unseen names nodes that live and are no members, as far as this node knows.
+func (f *Membership) Unseen() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.unseen, func(node string, at time.Time) bool {
+		_, member := f.Member(node)
+		return member || time.Since(at) > unseenFor
+	})
+	return slices.Sorted(maps.Keys(f.unseen))
+}
+
+// UnseenText says which nodes are not seen, and what to do about it; empty when there are none.
+func (f *Membership) UnseenText() string {
+	unseen := f.Unseen()
+	if len(unseen) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("gossip does not show %s to %s, though they use one store: each side delivers what it has workers for; open the gossip port between them (--gossip-addr, --join)",
+		strings.Join(unseen, ", "), f.self)
 }
 
 // NotifyOthers tells every other node something.

@@ -42,6 +42,10 @@ type Keeper struct {
 	// between which moments that was; nil: nobody wants to know.
 	OnRenewed func(sent, received, now time.Time)
 
+	// OnWanted is told of shards of this node that others asked for, if any; nil: nobody
+	// wants to know.
+	OnWanted func([]store.Wanted)
+
 	mu     sync.Mutex
 	until  time.Time // monotonic: the lease is certainly alive before
 	isLost bool
@@ -101,9 +105,12 @@ func (k *Keeper) Renew(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, k.node.TTL/2)
 	defer cancel()
 	sent := time.Now()
-	now, err := k.store.RenewSession(call, k.node)
+	renewal, err := k.store.RenewSession(call, k.node)
 	if err == nil && k.OnRenewed != nil {
-		k.OnRenewed(sent, time.Now(), now)
+		k.OnRenewed(sent, time.Now(), renewal.Now)
+	}
+	if len(renewal.Wanted) > 0 && k.OnWanted != nil {
+		k.OnWanted(renewal.Wanted)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -52,7 +52,7 @@ type topicMetrics struct {
 
 // shardMetrics are what the node runs, and has in memory.
 type shardMetrics struct {
-	Shards, Owned           prometheus.Gauge
+	Shards, Owned, Unseen   prometheus.Gauge
 	Subscriptions           prometheus.Gauge
 	Unsent                  prometheus.Gauge
 	Wheel                   prometheus.Gauge
@@ -138,6 +138,7 @@ func newShardMetrics(f factory) shardMetrics {
 	return shardMetrics{
 		Shards:        f.gauge("ddq_shards", "Shards this node runs."),
 		Owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
+		Unseen:        f.gauge("ddq_cluster_unseen_nodes", "Nodes that use this node's store, and that its gossip does not show."),
 		Subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		Unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
 		Wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),

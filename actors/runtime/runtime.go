@@ -106,6 +106,15 @@ func (rt *Runtime) Props(producer actor.Producer) *actor.Props {
 	return engine.Props(producer, rt.Pool, rt.Restarts, FailLate)
 }
 
+// NoteUnseen records that a node is alive, by its lease in the store. One that is no member, so
+// that gossip between the two is cut, is told of.
+func (rt *Runtime) NoteUnseen(node string) {
+	if rt.Fleet.NoteUnseen(node) {
+		rt.Log.Warn("a node uses this store, and gossip does not show it: its shards and this node's go to where workers are; "+
+			"open the gossip port between the two (--gossip-addr, --join), or give one of them another store", "node", node)
+	}
+}
+
 // Serving returns the error for new work on a node that takes none.
 func (rt *Runtime) Serving() *problem.Error {
 	switch {

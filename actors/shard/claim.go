@@ -42,6 +42,7 @@ type claimer struct {
 	claim   agenda.Claim
 	stopped chan struct{} // of ReleaseShard: closed once the claim is released
 	warned  time.Time     // see warn
+	refuser string        // the node that owned the shard when it was claimed last
 }
 
 // claimHooks are what works under the claim.
@@ -101,6 +102,8 @@ func (c *claimer) receive(message any, own bool) {
 		}
 	case *HandShard:
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimHandOver})
+	case *YieldShard:
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimYield})
 	case *LeaseLost:
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimLeaseLost})
 	case *LeaseBack:
@@ -152,8 +155,8 @@ func (c *claimer) carryOut(effect agenda.ClaimEffect) {
 		c.ask(effect)
 	case agenda.DoCheck:
 		c.check()
-	case agenda.DoWarnAlone:
-		c.warnAlone()
+	case agenda.DoNoteOwner:
+		c.NoteUnseen(c.refuser)
 	case agenda.DoBegin:
 		c.tellTopic(&Owned{Shard: c.id.N})
 	case agenda.DoLoad:
@@ -189,6 +192,7 @@ func (c *claimer) advance() {
 // ask asks the store for ownership. Refused, it answers after a pause.
 func (c *claimer) ask(effect agenda.ClaimEffect) {
 	session, pause := c.Keeper.Session(), claimRetry
+	session.Wants = effect.Want && c.ref.Workers.Load()
 	if !effect.Slow { // most are given up at once; the jitter keeps those of a dead node apart
 		pause = ownedRetry/2 + time.Duration(c.Random()*float64(ownedRetry))
 	}
@@ -197,7 +201,7 @@ func (c *claimer) ask(effect agenda.ClaimEffect) {
 		switch {
 		case errors.Is(m.err, store.ErrOwned):
 			if effect.Remind {
-				c.remind(ctx)
+				c.remind(ownerOf(m.err))
 			}
 			Sleep(ctx, pause)
 		case m.err != nil:
@@ -215,12 +219,16 @@ func (c *claimer) storeClaim(ctx context.Context, session store.Session) *claime
 // remind has the node that owns the shard in the store look whether it should: after a
 // failover that undid its release, or a claim whose answer was lost, it does not know
 // that it does, and would for as long as it lives.
-func (c *claimer) remind(ctx context.Context) {
-	stats, err := c.store.Counts(ctx, []store.Shard{c.id})
-	if err != nil {
-		return
+func (c *claimer) remind(owner string) {
+	c.Fleet.Notify(owner, fleet.Notice{Released: []store.Shard{c.id}})
+}
+
+// ownerOf is the node that a claim was refused for; empty when it is not known.
+func ownerOf(err error) string {
+	if owned := (*store.OwnedError)(nil); errors.As(err, &owned) {
+		return owned.Node
 	}
-	c.Fleet.Notify(stats[0].Owner, fleet.Notice{Released: []store.Shard{c.id}})
+	return ""
 }
 
 // check claims the shard if the store says that it is this node's.
@@ -243,7 +251,7 @@ func (c *claimer) onClaimed(m *claimed) {
 		c.Keeper.Lost(m.err)
 		e.Kind = agenda.ClaimUnleased
 	case errors.Is(m.err, store.ErrOwned):
-		e.Kind = agenda.ClaimRefused
+		e.Kind, c.refuser = agenda.ClaimRefused, ownerOf(m.err)
 	case m.err != nil:
 		c.noteError(m.err)
 		e.Kind = agenda.ClaimFailed
@@ -252,14 +260,6 @@ func (c *claimer) onClaimed(m *claimed) {
 		c.granted(m.seq, m.server)
 	}
 	c.on(e)
-}
-
-func (c *claimer) warnAlone() {
-	if !c.Fleet.Alone() {
-		return
-	}
-	c.Log.Warn("shard is owned by another server on this store, and this one knows no other: its workers get nothing of it; "+
-		"stop one of them, or start both with --gossip-addr and --join", "topic", c.id.Topic, "shard", c.id.N)
 }
 
 // lose drops what only an owner knows. Holds run on at their workers.

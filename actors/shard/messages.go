@@ -146,6 +146,9 @@ type (
 	ParcelsHeard struct{ In int64 }
 	// HandShard comes from the node: give the shard up, to whoever should own it.
 	HandShard struct{}
+	// YieldShard comes from the topic: give the shard up to a node that has workers for it, and do
+	// not claim it before Placed.
+	YieldShard struct{}
 	// DescribeShard comes from the node.
 	DescribeShard struct {
 		Reply chan fleet.OwnedShard

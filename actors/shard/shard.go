@@ -159,7 +159,7 @@ func (s *Actor) hand(m any, own bool) {
 		s.notifier.receive(m)
 		s.cells.notice(m)
 		s.outbox.notice(m)
-	case *Placed, *HandShard, *LeaseLost, *LeaseBack, *ReleaseShard, *claimed, *givenUp:
+	case *Placed, *HandShard, *YieldShard, *LeaseLost, *LeaseBack, *ReleaseShard, *claimed, *givenUp:
 		s.claimer.receive(m, own)
 	default:
 		s.outbox.Receive(m, own)

@@ -36,6 +36,7 @@ type Topic struct {
 	Bodies    subscription.BodySize // of its tasks
 	Active    atomic.Int64          // when it was last used, in Unix nanoseconds
 	Busy      atomic.Bool           // ready tasks wait for a worker
+	Workers   atomic.Bool           // somebody takes tasks here: a worker, or a member for its own
 	Room      atomic.Int64          // how many tasks the workers of this node have room for
 	Reachable func(n int) bool      // whether hints of other nodes find a shard; none is claimed before
 }

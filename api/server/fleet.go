@@ -104,8 +104,11 @@ func shardWire(s *nodes.ShardStatus) *ddqv1.Shard {
 		OldestDueUnixMs: int64(s.Oldest),
 		Former:          s.Former,
 	}
-	if s.Load != nil {
-		out.Load = &ddqv1.OwnedLoad{Wheel: int64(s.Load.Wheel), LatenessMs: s.Load.Lateness.Milliseconds()}
+	switch {
+	case s.Load != nil:
+		out.Load = &ddqv1.OwnedLoad{Wheel: int64(s.Load.Wheel), LatenessMs: s.Late.Milliseconds()}
+	case s.Late > 0: // the owner did not answer, which is when it counts; its wheel is not known
+		out.Load = &ddqv1.OwnedLoad{Wheel: -1, LatenessMs: s.Late.Milliseconds()}
 	}
 	return out
 }

@@ -430,7 +430,7 @@ func TestShardsAreDescribed(t *testing.T) {
 		ready := int64(0)
 		for n, s := range shards {
 			ready += s.Depth.Ready
-			if s.N != n || s.Owner == "" || s.Owner != s.Placed || s.Load == nil || s.Load.Lateness < time.Second {
+			if s.N != n || s.Owner == "" || s.Owner != s.Placed || s.Load == nil || s.Late < time.Second {
 				t.Errorf("shard %+v load %+v", s, s.Load)
 			}
 		}

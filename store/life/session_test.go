@@ -2,6 +2,7 @@ package life
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func TestSessionIsRenewedByItsProcess(t *testing.T) {
 		"the same one, though the time is over": {store.Session{Start: own}, now.Add(time.Second), false},
 	} {
 		c.by.TTL, c.by.Addr = 5*time.Second, "b:2"
-		got, err := s.Renewed(c.by, c.at)
+		got, _, err := s.Renewed(c.by, c.at)
 		if lost := errors.Is(err, store.ErrSessionLost); lost != c.lost {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -43,7 +44,7 @@ func TestSessionIsRenewedByItsProcess(t *testing.T) {
 		if c.lost {
 			want = s
 		}
-		if got != want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}

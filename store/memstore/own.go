@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/life"
@@ -25,7 +24,10 @@ func (m *owner) Claim(ctx context.Context, s store.Shard, claimant store.Session
 		return store.Stamp{}, store.Fence{}, store.ErrSessionLost
 	}
 	if sh.owner != "" && sh.owner != claimant.Node && m.sessions[sh.owner].Lives(now.At) {
-		return store.Stamp{}, store.Fence{}, store.ErrOwned
+		if claimant.Wants {
+			m.sessions[sh.owner] = m.sessions[sh.owner].Want(s, claimant.Node)
+		}
+		return store.Stamp{}, store.Fence{}, &store.OwnedError{Node: sh.owner}
 	}
 	sh.owner = claimant.Node
 	sh.fence = store.Fence{Epoch: sh.fence.Epoch + 1, Nonce: store.NewToken()}
@@ -49,16 +51,14 @@ func (m *owner) Release(ctx context.Context, s store.Shard, f store.Fence) error
 }
 
 // RenewSession implements store.Owner.
-func (m *owner) RenewSession(ctx context.Context, s store.Session) (time.Time, error) {
+func (m *owner) RenewSession(ctx context.Context, s store.Session) (store.Renewal, error) {
 	if err := m.enter(ctx); err != nil {
-		return time.Time{}, err
+		return store.Renewal{}, err
 	}
 	defer m.mu.Unlock()
-	now := m.now()
-	renewed, err := m.sessions[s.Node].Renewed(s, now.At)
-	if err != nil {
-		return time.Time{}, err
+	session, renewal, err := m.sessions[s.Node].Renewed(s, m.now().At)
+	if err == nil {
+		m.sessions[s.Node] = session
 	}
-	m.sessions[s.Node] = renewed
-	return now.At, nil
+	return renewal, err
 }

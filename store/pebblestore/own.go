@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -21,7 +20,10 @@ func (s *shardOwner) Claim(ctx context.Context, name store.Shard, claimant store
 			return store.ErrSessionLost
 		}
 		if o := t.sh.owner; o.node != "" && o.node != claimant.Node && s.sessions.lives(o.node, t.now) {
-			return store.ErrOwned
+			if claimant.Wants {
+				s.sessions.want(name, o.node, claimant.Node)
+			}
+			return &store.OwnedError{Node: o.node}
 		}
 		fence = store.Fence{Epoch: t.sh.owner.fence.Epoch + 1, Nonce: store.NewToken()}
 		return t.putOwner(owner{claimant.Node, fence})
@@ -48,18 +50,10 @@ func (s *shardOwner) Release(ctx context.Context, name store.Shard, f store.Fenc
 }
 
 // RenewSession makes the node's session last for TTL from now.
-func (s *shardOwner) RenewSession(ctx context.Context, claimed store.Session) (time.Time, error) {
+func (s *shardOwner) RenewSession(ctx context.Context, claimed store.Session) (store.Renewal, error) {
 	if err := s.dir.Enter(ctx); err != nil {
-		return time.Time{}, err
+		return store.Renewal{}, err
 	}
 	defer s.dir.Leave()
-	s.sessions.mu.Lock()
-	defer s.sessions.mu.Unlock()
-	moment := now()
-	renewed, err := s.sessions.byNode[claimed.Node].Renewed(claimed, moment)
-	if err != nil {
-		return time.Time{}, err
-	}
-	s.sessions.byNode[claimed.Node] = renewed
-	return moment, nil
+	return s.sessions.renew(claimed)
 }

@@ -37,7 +37,7 @@
 //	ddq:{topic:n}:queues   zset  outbox queues that have messages: class, incarnation, topic; all of score 0
 //	ddq:{topic:n}:queues:class:incarnation:topic
 //	                       strm  messages of a queue, each an entry; deleted when it is empty
-//	ddq:node:{name}        hash  a node's session: start, expires, ttl, addr
+//	ddq:node:{name}        hash  a node's session: start, expires, ttl, addr, and "want N:TOPIC" -> node: see lua/want.lua
 //	ddq:topics             hash  topic -> configuration
 //
 // and those of limits by the part that they belong to, see store.LimitKey:

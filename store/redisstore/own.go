@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -52,12 +54,12 @@ func (s *owner) tryClaim(ctx context.Context, shard store.Shard, session store.S
 	}
 	record := get.Val()
 	if owner := text(record[0]); owner != "" && owner != session.Node {
-		_, live, err := s.session(ctx, owner)
+		live, err := s.lives(ctx, owner, shard, session)
 		if err != nil {
 			return reply{}, store.Fence{}, err
 		}
 		if live {
-			return reply{}, store.Fence{}, fmt.Errorf("claim: %w: %s", store.ErrOwned, owner)
+			return reply{}, store.Fence{}, fmt.Errorf("claim: %w", &store.OwnedError{Node: owner})
 		}
 	}
 	return s.replaceOwner(ctx, keys, session, record)
@@ -103,6 +105,36 @@ func (s *owner) session(ctx context.Context, node string) (start string, live bo
 	return text(at(list(v), 0)), number(at(list(v), 1)) == 1, nil
 }
 
+// lives reports whether the session of a shard's owner lasts. If it does, it gets a note
+// from a claimant who wants the shard. That is written apart: nobody waits for replicas to
+// have it.
+func (s *owner) lives(ctx context.Context, owner string, shard store.Shard, claimant store.Session) (bool, error) {
+	if !claimant.Wants {
+		_, live, err := s.session(ctx, owner)
+		return live, err
+	}
+	v, err := s.conn.RunApart(ctx, s.lua.want, sessionKey(owner), []any{shardText(shard), claimant.Node})
+	if err != nil {
+		return false, conn.ReadError("claim", err)
+	}
+	return number(at(list(v), 1)) == 1, nil
+}
+
+// shardText names a shard in a note.
+func shardText(s store.Shard) string { return strconv.Itoa(s.N) + ":" + s.Topic }
+
+// readNotes reads what renew.lua returns of notes. What is malformed is left out: they
+// are hints.
+func readNotes(pairs []any) (wanted []store.Wanted) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		n, topic, _ := strings.Cut(text(pairs[i]), ":")
+		if number, err := strconv.Atoi(n); err == nil && number >= 0 {
+			wanted = append(wanted, store.Wanted{Shard: store.Shard{Topic: topic, N: number}, By: text(pairs[i+1])})
+		}
+	}
+	return wanted
+}
+
 // Release implements store.Owner.
 func (s *owner) Release(ctx context.Context, shard store.Shard, f store.Fence) error {
 	if err := s.enter(ctx); err != nil {
@@ -125,9 +157,9 @@ func (s *owner) Release(ctx context.Context, shard store.Shard, f store.Fence) e
 // one does not know the last renewals, the session ends early, and fences decide.
 // A renewal has a connection of its own: while replicas are slow, calls that wait for
 // them have all the others, and a lease that ends of that makes an outage of it.
-func (s *owner) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+func (s *owner) RenewSession(ctx context.Context, session store.Session) (store.Renewal, error) {
 	if err := s.enter(ctx); err != nil {
-		return time.Time{}, err
+		return store.Renewal{}, err
 	}
 	a := newArgs(4, 128)
 	a.tok(session.Start)
@@ -143,10 +175,14 @@ func (s *owner) RenewSession(ctx context.Context, session store.Session) (time.T
 		v, err = s.conn.RunApart(ctx, s.lua.renew, key, argv)
 	}
 	if err != nil {
-		return time.Time{}, conn.WriteError("renew session", err)
+		return store.Renewal{}, conn.WriteError("renew session", err)
 	}
 	if addr, isLost := v.(string); isLost {
-		return time.Time{}, store.SessionLost(addr)
+		return store.Renewal{}, store.SessionLost(addr)
 	}
-	return time.UnixMicro(number(v)).UTC(), nil
+	r := list(v)
+	if len(r) == 0 {
+		return store.Renewal{}, fmt.Errorf("renew session: %w: malformed answer", store.ErrUnknown)
+	}
+	return store.Renewal{Now: time.UnixMicro(number(r[0])).UTC(), Wanted: readNotes(r[1:])}, nil
 }

@@ -28,7 +28,7 @@ type scripts struct {
 type (
 	sharedScripts    struct{ stamp, raise, scan, nack, journals *conn.Script }
 	writerScripts    struct{ add, addKeyed, ack, extend, checkpoint, cancel, remove, move, update, requeue, removeDead *conn.Script }
-	ownerScripts     struct{ hold, holdNew, claim, release, renew, session *conn.Script }
+	ownerScripts     struct{ hold, holdNew, claim, release, renew, session, want *conn.Script }
 	sweeperScripts   struct{ sweep, sweepIndex, sweepAttrs, sweepLanes, sweepOrder, sweepCells, sweepLists, records *conn.Script }
 	readerScripts    struct{ get, history, window, laneWindow, lanes, stats, inOrder, histogram *conn.Script }
 	retentionScripts struct{ trim, trimDead, trimKeys, trimLog, seal, drop, open *conn.Script }
@@ -51,7 +51,7 @@ func assembleScripts() (*scripts, error) {
 		"stamp": &l.stamp, "raise": &l.raise, "scan": &l.scan, "nack": &l.nack, "journals": &l.journals,
 		"add": &l.add, "add_keyed": &l.addKeyed, "ack": &l.ack, "extend": &l.extend, "checkpoint": &l.checkpoint, "cancel": &l.cancel,
 		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead,
-		"hold": &l.hold, "hold_new": &l.holdNew, "claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
+		"hold": &l.hold, "hold_new": &l.holdNew, "claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session, "want": &l.want,
 		"sweep": &l.sweep, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder,
 		"sweep_cells": &l.sweepCells, "sweep_lists": &l.sweepLists, "records": &l.records,
 		"get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "in_order": &l.inOrder, "histogram": &l.histogram,

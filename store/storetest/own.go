@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -16,6 +17,8 @@ func ownCases() []entry {
 		{"Claim/FenceOutlivesTheSession", claimFenceLasts},
 		{"Claim/OnlyOneOfManyWins", claimRace},
 		{"Claim/SaysWhichServerAnswers", claimServer},
+		{"Claim/RefusedLeavesANote", claimWants},
+		{"Claim/NotesAreFew", claimWantsMany},
 		{"Release/FreesTheShard", release},
 		{"Release/RefusedWithoutTheFence", releaseFenced},
 		{"Release/LeavesNoFence", releaseLeavesNone},
@@ -53,6 +56,54 @@ func claimAgain(f *fixture) {
 		f.fence = fence
 	}
 	equal(f, "first epoch of a shard", f.claim(store.Shard{Topic: "mail", N: 1}, f.session).Epoch, 1)
+}
+
+// claimWants: the owner learns once, when it renews its session, who wants what.
+func claimWants(f *fixture) {
+	other := f.begin("node-2", long)
+	_, _, err := f.s.Claim(f.ctx, f.shard, other)
+	f.refused("claim of a live node's shard", err, store.ErrOwned)
+	equal(f, "shards wanted by who did not say so", len(f.renew(f.session)), 0)
+
+	other.Wants = true
+	for range 2 {
+		_, _, err = f.s.Claim(f.ctx, f.shard, other)
+		f.refused("claim of a live node's shard", err, store.ErrOwned)
+		var owned *store.OwnedError
+		equal(f, "error that says whose it is", errors.As(err, &owned), true)
+		equal(f, "owner", owned.Node, "node-1")
+	}
+	equal(f, "wanted of another node", len(f.renew(other)), 0)
+	equal(f, "wanted", one(f, f.renew(f.session)), store.Wanted{Shard: f.shard.Name(), By: "node-2"})
+	equal(f, "wanted once more", len(f.renew(f.session)), 0)
+	equal(f, "owner", f.stats().Owner, "node-1")
+
+	free := store.Shard{Topic: "mail", N: 13}
+	f.claim(free, other)
+	f.ready("a")
+	f.hold("a") // nothing of this touched the fence
+}
+
+// claimWantsMany: what a node does not read does not pile up.
+func claimWantsMany(f *fixture) {
+	other := f.begin("node-2", long)
+	other.Wants = true
+	for n := range store.MaxWanted + 10 {
+		shard := store.Shard{Topic: "many", N: n}
+		f.claim(shard, f.session)
+		_, _, err := f.s.Claim(f.ctx, shard, other)
+		f.refused("claim of a live node's shard", err, store.ErrOwned)
+	}
+	equal(f, "notes", len(f.renew(f.session)), store.MaxWanted)
+}
+
+// renew renews a session and returns what others want.
+func (f *fixture) renew(session store.Session) []store.Wanted {
+	f.Helper()
+	session.Begin = false
+	r, err := f.s.RenewSession(f.ctx, session)
+	f.ok("renew", err)
+	return r.Wanted
 }
 
 // claimServer has the same server answer all the time.
@@ -212,9 +263,9 @@ func sessionRenewed(f *fixture) {
 	end := f.now().Add(short) + 2
 	session.TTL = long
 	before := f.now()
-	at, err := f.s.RenewSession(f.ctx, session)
+	renewal, err := f.s.RenewSession(f.ctx, session)
 	f.ok("renew", err)
-	if at.Before(before.Time()) || at.After((f.now().Add(session.TTL) + 1).Time()) {
+	if at := renewal.Now; at.Before(before.Time()) || at.After((f.now().Add(session.TTL) + 1).Time()) {
 		f.Fatalf("renewing returned %v, neither now nor the end of the lease", at)
 	}
 	waitUntil(f, f.s, end)

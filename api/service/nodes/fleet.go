@@ -111,8 +111,8 @@ func (s *Fleet) shardStatus(ctx context.Context, page []store.Shard) ([]ShardSta
 			Oldest: st.OldestMs,
 			Load:   loads[page[i]],
 		}
-		if load := out[i].Load; load != nil && st.Ready > 0 {
-			load.Lateness = s.node.Clocks().NowAt(page[i]).Sub(st.OldestMs)
+		if st.Ready > 0 { // as the store has it: the owner may not know, or not answer
+			out[i].Late = s.node.Clocks().NowAt(page[i]).Sub(st.OldestMs)
 		}
 	}
 	return out, nil
@@ -270,6 +270,7 @@ type ShardStatus struct {
 	Epoch  int64
 	Depth  metrics.Depth
 	Oldest store.Millis      // due time of the oldest pending task, 0 when there is none
+	Late   time.Duration     // of the oldest ready task
 	Load   *fleet.OwnedShard // nil when the owner did not answer in time
 }
 

@@ -119,9 +119,9 @@ func (f *FaultyStore) Claim(ctx context.Context, s store.Shard, session store.Se
 	return f.Store.Claim(ctx, s, session)
 }
 
-func (f *FaultyStore) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+func (f *FaultyStore) RenewSession(ctx context.Context, session store.Session) (store.Renewal, error) {
 	if err := f.before(); err != nil {
-		return time.Time{}, err
+		return store.Renewal{}, err
 	}
 	return f.Store.RenewSession(ctx, session)
 }

@@ -466,9 +466,9 @@ func (g *gatedStore) Counts(ctx context.Context, shards []store.Shard) ([]store.
 	return g.Store.Counts(ctx, shards)
 }
 
-func (g *gatedStore) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+func (g *gatedStore) RenewSession(ctx context.Context, session store.Session) (store.Renewal, error) {
 	if err := g.pass(ctx); err != nil {
-		return time.Time{}, err
+		return store.Renewal{}, err
 	}
 	return g.Store.RenewSession(ctx, session)
 }

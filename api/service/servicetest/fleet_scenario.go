@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // Work subscribes at a node and keeps books of what is enqueued with it.
@@ -96,4 +97,21 @@ func (w *Ledger) Done(late time.Duration) {
 		w.T.Errorf("late by %v, want %v at most", w.Late, late)
 	}
 	w.Late = 0
+}
+
+// Epochs is how often shards of a topic were claimed.
+func (f *Fleet) Epochs(topic string) (sum int64) {
+	f.Helper()
+	t, err := f.Store.GetTopic(f.Context(), topic)
+	if err != nil {
+		f.Fatal(err)
+	}
+	stats, err := f.Store.Stats(f.Context(), place.Shards(&t))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, st := range stats {
+		sum += st.Epoch
+	}
+	return sum
 }
