@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +47,8 @@ type network struct {
 	nodes   []*client.Client
 }
 
-func startNetwork(t *testing.T) *network {
+// startNetwork has workers at one node only, or, with 0, at each.
+func startNetwork(t *testing.T, workers int) *network {
 	t.Helper()
 	l := startLab(t, clientHost)
 	redistest.StartBehind(t, l.enter(redisHost), "--port", "6379", "--bind", "10.78.0.4", "--protected-mode", "no")
@@ -58,10 +60,16 @@ func startNetwork(t *testing.T) *network {
 	for i := range s.nodes {
 		s.start(i)
 	}
-	n := &network{T: t, lab: l, traffic: startTraffic(t, s.addrs(), l.from(clientHost))}
+	n := &network{T: t, lab: l, traffic: newTraffic(t)}
+	if workers > 0 {
+		n.traffic.at = s.grpc[workers-1]
+	}
+	n.traffic.start(s.addrs(), l.from(clientHost))
 	for _, addr := range s.grpc {
 		n.nodes = append(n.nodes, n.traffic.dial(addr, []grpc.DialOption{l.from(clientHost)}))
-		n.traffic.work(addr, l.from(clientHost)) // so that every node has one
+		if workers == 0 {
+			n.traffic.work(addr, l.from(clientHost)) // so that every node has one
+		}
 	}
 	n.awaitTogether()
 	n.traffic.delay(true) // frames may wait in a host for as long as it is cut off
@@ -117,7 +125,7 @@ func (n *network) goOnFor(d time.Duration) {
 
 func TestNetworkFaultsLoseNothing(t *testing.T) {
 	severalServers(t)
-	n := startNetwork(t)
+	n := startNetwork(t, 0)
 	n.suffer("no way between node 3 and the others", func(on bool) {
 		n.lab.sever(1, 3, on)
 		n.lab.sever(2, 3, on)
@@ -143,4 +151,31 @@ func TestNetworkFaultsLoseNothing(t *testing.T) {
 		}
 	}, func() { n.goOnFor(outage) })
 	n.traffic.finish()
+}
+
+// A node that the others do not see, and that reaches the store like them, has no worker: what
+// it owns goes to where one is, and both sides say what is wrong.
+func TestShardsOfANodeThatNobodySeesGoToWorkers(t *testing.T) {
+	severalServers(t)
+	n := startNetwork(t, 1)
+	n.suffer("no way between node 3, which has no worker, and the others", func(on bool) {
+		n.lab.sever(1, 3, on)
+		n.lab.sever(2, 3, on)
+	}, func() {
+		await(t, "the split to be seen", func() bool { return n.sees(0, 2) && n.sees(1, 2) && n.sees(2, 1) })
+		n.traffic.awaitService(time.Now())
+		for _, node := range []int{0, 2} {
+			await(t, "a warning", func() bool { return n.warns(node, "--gossip-addr") })
+		}
+		n.goOnFor(outage)
+	})
+	n.traffic.finish()
+}
+
+// warns reports whether a node has a warning with some words.
+func (n *network) warns(node int, words string) bool {
+	ctx, cancel := context.WithTimeout(n.Context(), 5*time.Second)
+	defer cancel()
+	info, err := n.nodes[node].Server(ctx)
+	return err == nil && strings.Contains(strings.Join(info.Warnings, "\n"), words)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type traffic struct {
 	admin  *client.Client
 	hold   time.Duration // visibility timeout of the topic
 	direct bool          // the workers connect to every node
+	at     string        // the node that they connect to; empty: any
 
 	ids     atomic.Int64
 	enough  chan struct{} // closed: no more tasks
@@ -66,7 +68,7 @@ func (x *traffic) start(addrs string, options ...grpc.DialOption) {
 	}
 	x.workers, x.leave = context.WithCancel(context.Background())
 	for range 3 {
-		x.work(addrs, options...)
+		x.work(cmp.Or(x.at, addrs), options...)
 	}
 	for n := range trafficShards {
 		c := x.dial(addrs, options)
