@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -114,9 +115,10 @@ func shardFrom(s *ddqv1.Shard) Shard {
 	shard := Shard{
 		Topic: s.GetTopic(), N: int(s.GetShard()), Former: s.GetFormer(), Owner: s.GetOwner(), PlacedOn: s.GetPlacedOn(), Epoch: s.GetEpoch(),
 		Depth: depthFrom(s.GetDepth()), OldestDue: wire.UnixTime(s.GetOldestDueUnixMs()), Wheel: -1,
+		Lateness: wire.Duration(cmp.Or(s.GetLatenessMs(), s.GetLoad().GetLatenessMs())), // servers of before say it with the load
 	}
 	if l := s.GetLoad(); l != nil {
-		shard.Wheel, shard.Lateness = l.GetWheel(), time.Duration(l.GetLatenessMs())*time.Millisecond
+		shard.Wheel = l.GetWheel()
 	}
 	return shard
 }

@@ -2797,7 +2797,9 @@ type Shard struct {
 	// As the owner sees it; unset when it did not answer in time.
 	Load *OwnedLoad `protobuf:"bytes,8,opt,name=load,proto3" json:"load,omitempty"`
 	// Of before a ReshardTopic: it takes no new task.
-	Former        bool `protobuf:"varint,9,opt,name=former,proto3" json:"former,omitempty"`
+	Former bool `protobuf:"varint,9,opt,name=former,proto3" json:"former,omitempty"`
+	// How late the oldest of the ready tasks is, by the store; also when the owner did not answer.
+	LatenessMs    int64 `protobuf:"varint,10,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2893,6 +2895,13 @@ func (x *Shard) GetFormer() bool {
 		return x.Former
 	}
 	return false
+}
+
+func (x *Shard) GetLatenessMs() int64 {
+	if x != nil {
+		return x.LatenessMs
+	}
+	return 0
 }
 
 type GetOverviewRequest struct {
@@ -3907,7 +3916,7 @@ type OwnedLoad struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tasks due soon.
 	Wheel int64 `protobuf:"varint,1,opt,name=wheel,proto3" json:"wheel,omitempty"`
-	// How late the oldest of the ready tasks is.
+	// As Shard.lateness_ms, or that of the owner's ready tasks between nodes.
 	LatenessMs    int64 `protobuf:"varint,2,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4694,7 +4703,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"c\n" +
 	"\x12ListShardsResponse\x12%\n" +
 	"\x06shards\x18\x01 \x03(\v2\r.ddq.v1.ShardR\x06shards\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x8d\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xae\x02\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x14\n" +
@@ -4704,7 +4713,10 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x05depth\x18\x06 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12+\n" +
 	"\x12oldest_due_unix_ms\x18\a \x01(\x03R\x0foldestDueUnixMs\x12%\n" +
 	"\x04load\x18\b \x01(\v2\x11.ddq.v1.OwnedLoadR\x04load\x12\x16\n" +
-	"\x06former\x18\t \x01(\bR\x06former\"f\n" +
+	"\x06former\x18\t \x01(\bR\x06former\x12\x1f\n" +
+	"\vlateness_ms\x18\n" +
+	" \x01(\x03R\n" +
+	"latenessMs\"f\n" +
 	"\x12GetOverviewRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +

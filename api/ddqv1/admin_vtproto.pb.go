@@ -2281,6 +2281,11 @@ func (m *Shard) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.LatenessMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LatenessMs))
+		i--
+		dAtA[i] = 0x50
+	}
 	if m.Former {
 		i--
 		if m.Former {
@@ -4741,6 +4746,9 @@ func (m *Shard) SizeVT() (n int) {
 	}
 	if m.Former {
 		n += 2
+	}
+	if m.LatenessMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LatenessMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -10999,6 +11007,25 @@ func (m *Shard) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Former = bool(v != 0)
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LatenessMs", wireType)
+			}
+			m.LatenessMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LatenessMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -103,12 +103,10 @@ func shardWire(s *nodes.ShardStatus) *ddqv1.Shard {
 		Depth:           depthWire(s.Depth),
 		OldestDueUnixMs: int64(s.Oldest),
 		Former:          s.Former,
+		LatenessMs:      s.Late.Milliseconds(),
 	}
-	switch {
-	case s.Load != nil:
+	if s.Load != nil {
 		out.Load = &ddqv1.OwnedLoad{Wheel: int64(s.Load.Wheel), LatenessMs: s.Late.Milliseconds()}
-	case s.Late > 0: // the owner did not answer, which is when it counts; its wheel is not known
-		out.Load = &ddqv1.OwnedLoad{Wheel: -1, LatenessMs: s.Late.Milliseconds()}
 	}
 	return out
 }

@@ -106,14 +106,10 @@ func (p *shardsPage) row(s *ddqv1.Shard) g.Node {
 	if s.GetOwner() != s.GetPlacedOn() {
 		owner = append(owner, g.Text(" "), frame.Quiet("should be "+frame.Cut(s.GetPlacedOn())))
 	}
-	var late string
-	if l := s.GetLoad(); l != nil {
-		late = frame.SpanText(l.GetLatenessMs())
-	}
 	d := s.GetDepth()
 	return h.Tr(
 		frame.RowHead(shard), h.Td(owner), frame.Digits(s.GetEpoch()),
-		frame.Counts(d.GetScheduled(), d.GetReady(), d.GetRunning(), d.GetDead()), frame.Cells(late),
+		frame.Counts(d.GetScheduled(), d.GetReady(), d.GetRunning(), d.GetDead()), frame.Cells(frame.SpanText(s.GetLatenessMs())),
 		g.If(p.Fleet, h.Td(release(s))),
 	)
 }

@@ -1554,7 +1554,7 @@ Overlap = Literal[
 
 
 class OwnedLoad(TypedDict, total=False):
-    # How late the oldest of the ready tasks is.
+    # As Shard.lateness_ms, or that of the owner's ready tasks between nodes.
     # A number of 64 bits, as text.
     lateness_ms: str
     # Tasks due soon.
@@ -2285,6 +2285,9 @@ class Shard(TypedDict, total=False):
     epoch: str
     # Of before a ReshardTopic: it takes no new task.
     former: bool
+    # How late the oldest of the ready tasks is, by the store; also when the owner did not answer.
+    # A number of 64 bits, as text.
+    lateness_ms: str
     # As the owner sees it; unset when it did not answer in time.
     load: OwnedLoad
     # Due time of the oldest pending task, 0 when there is none.

@@ -1741,7 +1741,7 @@ export type Overlap =
 
 export interface OwnedLoad {
   /**
-   * How late the oldest of the ready tasks is.
+   * As Shard.lateness_ms, or that of the owner's ready tasks between nodes.
    * A number of 64 bits, as text.
    */
   lateness_ms?: string;
@@ -2572,6 +2572,11 @@ export interface Shard {
   epoch?: string;
   /** Of before a ReshardTopic: it takes no new task. */
   former?: boolean;
+  /**
+   * How late the oldest of the ready tasks is, by the store; also when the owner did not answer.
+   * A number of 64 bits, as text.
+   */
+  lateness_ms?: string;
   /** As the owner sees it; unset when it did not answer in time. */
   load?: OwnedLoad;
   /**
