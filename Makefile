@@ -142,6 +142,7 @@ long-others:
 	$(GO) test $(COMPILE) -count=1 -run '^TestTaskIsDeliveredAtItsMillisecond$$' ./api/service -service.farthest 49h
 	$(GO) test $(COMPILE) -count=1 -run '^Test(Conformance|Cells)$$' ./store/sealstore -sealed.stores embedded,redis
 	$(GO) test $(COMPILE) -count=1 -run '^TestALargeWorkflow$$' ./cmd/cli -workflow.steps 10000
+	tools/rest.sh
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)

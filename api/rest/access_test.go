@@ -118,3 +118,11 @@ func TestTooManyBytesAreTold(t *testing.T) {
 	}
 	r.do("POST", "/v1/topics/mail/tasks", `{"delay":"60s"}`, as).want(202) // it brings nothing
 }
+
+func TestNamespaces(t *testing.T) {
+	r, root := newAskingRig(t)
+	r.do("POST", "/v1/namespaces", `{"name":"acme"}`, root).want(201)
+	r.do("GET", "/v1/namespaces/acme", "", root).want(200)
+	r.do("DELETE", "/v1/namespaces/acme", "", root).want(204)
+	r.do("DELETE", "/v1/namespaces/acme", "", root).want(404)
+}

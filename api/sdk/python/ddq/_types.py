@@ -672,9 +672,6 @@ class DeleteDeadLettersResponse(TypedDict, total=False):
     not_found: List[str]
 
 
-DeleteNamespaceResponse = Dict[str, object]
-
-
 class DeleteRecipientsRequest(TypedDict, total=False):
     ids: List[str]
 

@@ -759,8 +759,6 @@ export interface DeleteDeadLettersResponse {
   not_found?: string[];
 }
 
-export type DeleteNamespaceResponse = Record<string, unknown>;
-
 export interface DeleteRecipientsRequest {
   ids?: string[];
 }
