@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/binary"
+	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/faults/stand"
+	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/checker"
 )
 
@@ -40,9 +42,29 @@ func TestRoundOfKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := delivered(t, line.Ledger, func(e *ledger.Event) bool { return e.Topic == plan.Next && e.Cause != "" }); n == 0 {
+		t.Error("no chain of tasks that acks enqueue came to its end")
+	}
 	if v := checker.Check(h, checker.Rules{}); !v.OK() || v.Deliveries != line.Verdict.Deliveries {
 		t.Errorf("verified again: %s, %d deliveries", v.Summary(), v.Deliveries)
 	}
+}
+
+// delivered is how many deliveries of a round are such.
+func delivered(t *testing.T, dir string, such func(*ledger.Event) bool) (n int) {
+	t.Helper()
+	files, err := ledger.ReadAll(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, events := range files {
+		for i := range events {
+			if events[i].Kind == ledger.Delivered && such(&events[i]) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func TestListNamesEveryFault(t *testing.T) {

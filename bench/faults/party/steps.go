@@ -97,7 +97,7 @@ func (h *hands) link(ctx context.Context, t worker.Task) error {
 	}
 	number++
 	hold := hex.EncodeToString(t.HoldToken)
-	next := client.Task{Payload: fmt.Append(nil, chain, " ", number, " ", hold)}
+	next := client.Task{Topic: t.Topic, Payload: fmt.Append(nil, chain, " ", number, " ", hold)}
 	switch {
 	case number == plan.Chained:
 		next.Topic, next.ID = plan.Next, chain+"-"+hold
