@@ -52,6 +52,7 @@ func installedTypeScript(t *testing.T, packages string) language {
 	run(t, "", "tar", "--extract", "--strip-components=1", "--directory", module, "--file", one(t, packages, "*.tgz"))
 	driver := filepath.Join(dir, "driver.mjs")
 	copyFile(t, "typescript/driver.mjs", driver)
+	copyFile(t, "typescript/values.mjs", filepath.Join(dir, "values.mjs"))
 	return language{name: "typescript", driver: []string{"node", driver}}
 }
 
@@ -66,6 +67,7 @@ func installedPython(t *testing.T, packages string) language {
 	run(t, "", python, append(pip, "--target", t.TempDir(), one(t, packages, "ddq-*.tar.gz"))...)
 	driver := filepath.Join(dir, "driver.py")
 	copyFile(t, "python/driver.py", driver)
+	copyFile(t, "python/values.py", filepath.Join(dir, "values.py"))
 	return language{name: "python", driver: []string{python, "-X", "dev", "-W", "error::SyntaxWarning", driver}}
 }
 
