@@ -63,6 +63,17 @@ type Log interface {
 // for concurrent use.
 type Conn struct {
 	grpc.ClientConnInterface
+	*scribe
+}
+
+// New returns a tap on conn.
+func New(conn grpc.ClientConnInterface, topic string, log Log) *Conn {
+	return &Conn{conn, newScribe(topic, log)}
+}
+
+// scribe has the words of a ledger for what a worker of one topic receives and settles. It is
+// safe for concurrent use.
+type scribe struct {
 	topic string
 	log   Log
 
@@ -70,20 +81,16 @@ type Conn struct {
 	names map[string]string // what the ledger calls tasks with an idempotency key, by id; guarded by mu
 }
 
-// New returns a tap on conn.
-func New(conn grpc.ClientConnInterface, topic string, log Log) *Conn {
-	return &Conn{ClientConnInterface: conn, topic: topic, log: log}
+func newScribe(topic string, log Log) *scribe {
+	return &scribe{topic: topic, log: log, names: map[string]string{}}
 }
 
 // name is what the ledger calls a task, whose key is empty when it has none or is not
 // known here.
-func (t *Conn) name(id, key string) string {
+func (t *scribe) name(id, key string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if key != "" {
-		if t.names == nil {
-			t.names = map[string]string{}
-		}
 		t.names[id] = ledger.KeyTask(key)
 	}
 	if name := t.names[id]; name != "" {
@@ -127,14 +134,14 @@ func (t *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 }
 
 // event begins the call about a task.
-func (t *Conn) event(op ledger.Op, id string, token []byte) ledger.Event {
+func (t *scribe) event(op ledger.Op, id string, token []byte) ledger.Event {
 	return ledger.Event{
 		Kind: ledger.Call, Op: op, Call: t.log.NextCall(),
 		Topic: t.topic, Task: t.name(id, ""), Token: hex.EncodeToString(token),
 	}
 }
 
-func (t *Conn) nacked(n *ddqv1.Nack) ledger.Event {
+func (t *scribe) nacked(n *ddqv1.Nack) ledger.Event {
 	op := ledger.Nack
 	if n.GetRelease() {
 		op = ledger.Release
@@ -144,7 +151,7 @@ func (t *Conn) nacked(n *ddqv1.Nack) ledger.Event {
 	return e
 }
 
-func (t *Conn) checkpoint(c *ddqv1.Checkpoint) ledger.Event {
+func (t *scribe) checkpoint(c *ddqv1.Checkpoint) ledger.Event {
 	e := t.event(ledger.Checkpoint, c.GetTaskId(), c.GetHoldToken())
 	e.Name = c.GetName()
 	return e
@@ -175,9 +182,28 @@ func (s *tappedStream) SendMsg(m any) error {
 }
 
 func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
-	var calls []ledger.Event
+	calls := s.settlements(r)
+	if len(calls) == 0 {
+		return
+	}
+	s.own.Lock()
+	s.asked[r.GetSequence()] = calls
+	s.own.Unlock()
+	s.log.Append(calls...)
+}
+
+// settling is a message that has settlements.
+type settling interface {
+	GetAcks() []*ddqv1.Ack
+	GetNacks() []*ddqv1.Nack
+	GetExtends() []*ddqv1.Extend
+	GetCheckpoints() []*ddqv1.Checkpoint
+}
+
+// settlements begins a call for each.
+func (t *scribe) settlements(r settling) (calls []ledger.Event) {
 	for _, a := range r.GetAcks() {
-		e := s.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken())
+		e := t.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken())
 		e.Output = Sum(a.GetResult())
 		for _, next := range a.GetEnqueue() {
 			e.Next = append(e.Next, Sum(next.GetPayload()))
@@ -186,21 +212,15 @@ func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 		calls = append(calls, e)
 	}
 	for _, n := range r.GetNacks() {
-		calls = append(calls, s.nacked(n))
+		calls = append(calls, t.nacked(n))
 	}
 	for _, x := range r.GetExtends() {
-		calls = append(calls, s.event(ledger.Extend, x.GetTaskId(), x.GetHoldToken()))
+		calls = append(calls, t.event(ledger.Extend, x.GetTaskId(), x.GetHoldToken()))
 	}
 	for _, c := range r.GetCheckpoints() {
-		calls = append(calls, s.checkpoint(c))
+		calls = append(calls, t.checkpoint(c))
 	}
-	if len(calls) == 0 {
-		return
-	}
-	s.own.Lock()
-	s.asked[r.GetSequence()] = calls
-	s.own.Unlock()
-	s.log.Append(calls...)
+	return calls
 }
 
 // RecvMsg writes down deliveries and answers before the SDK sees them.
@@ -213,11 +233,22 @@ func (s *tappedStream) RecvMsg(m any) error {
 	if !ok {
 		return nil
 	}
-	var events []ledger.Event
-	for _, d := range r.GetDeliveries() {
+	events := s.deliveries(r.GetDeliveries())
+	for _, a := range r.GetSettled() {
+		events = append(events, s.answers(a)...)
+	}
+	if len(events) > 0 {
+		s.log.Append(events...)
+	}
+	return nil
+}
+
+// deliveries are what came in.
+func (t *scribe) deliveries(all []*ddqv1.Delivery) (events []ledger.Event) {
+	for _, d := range all {
 		task := d.GetTask()
 		e := ledger.Event{
-			Kind: ledger.Delivered, Topic: s.topic, Task: s.name(task.GetId(), task.GetIdempotencyKey()), Attempt: int(task.GetRetryCount()) + 1,
+			Kind: ledger.Delivered, Topic: t.topic, Task: t.name(task.GetId(), task.GetIdempotencyKey()), Attempt: int(task.GetRetryCount()) + 1,
 			Token: hex.EncodeToString(d.GetHoldToken()), HoldMS: d.GetHoldMs(),
 			Due: Millis(task.GetExecuteTime().AsTime()), Sum: Sum(task.GetPayload()), Version: task.GetVersion(),
 		}
@@ -233,22 +264,13 @@ func (s *tappedStream) RecvMsg(m any) error {
 		e.Making, e.Cause = Making(task), task.GetCause().GetId()
 		events = append(events, e)
 	}
-	for _, a := range r.GetSettled() {
-		events = append(events, s.answers(a)...)
-	}
-	if len(events) > 0 {
-		s.log.Append(events...)
-	}
-	return nil
+	return events
 }
 
 // answers are what became of the settlements of one frame: those that are not named
 // went well, or are still to be told where this is a part.
 func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
-	named := map[string]*ddqv1.SettleResult{}
-	for _, r := range a.GetResults() {
-		named[s.name(r.GetTaskId(), "")+hex.EncodeToString(r.GetHoldToken())+r.GetName()] = r
-	}
+	named := s.named(a.GetResults())
 	s.own.Lock()
 	calls := s.asked[a.GetSequence()]
 	delete(s.asked, a.GetSequence())
@@ -266,6 +288,20 @@ func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
 		s.asked[a.GetSequence()] = left
 	}
 	s.own.Unlock()
+	return outcomes(calls, named)
+}
+
+// named are results by the task, the hold and the name that each is of, as a ledger has them.
+func (t *scribe) named(results []*ddqv1.SettleResult) map[string]*ddqv1.SettleResult {
+	named := map[string]*ddqv1.SettleResult{}
+	for _, r := range results {
+		named[t.name(r.GetTaskId(), "")+hex.EncodeToString(r.GetHoldToken())+r.GetName()] = r
+	}
+	return named
+}
+
+// outcomes are the answers to calls, of which those that are not named went well.
+func outcomes(calls []ledger.Event, named map[string]*ddqv1.SettleResult) []ledger.Event {
 	for i, call := range calls {
 		e := answerTo(call)
 		if r := named[call.Task+call.Token+call.Name]; r != nil {
@@ -289,13 +325,18 @@ func (s *tappedStream) broken(err error) {
 	s.own.Lock()
 	defer s.own.Unlock()
 	for _, calls := range s.asked {
-		for i, call := range calls {
-			calls[i] = answerTo(call)
-			calls[i].Result, calls[i].Reason = ledger.Unknown, err.Error()
-		}
-		s.log.Append(calls...)
+		s.log.Append(unknown(calls, err.Error())...)
 	}
 	clear(s.asked)
+}
+
+// unknown are the answers to calls of which nobody knows what became.
+func unknown(calls []ledger.Event, why string) []ledger.Event {
+	for i, call := range calls {
+		calls[i] = answerTo(call)
+		calls[i].Result, calls[i].Reason = ledger.Unknown, why
+	}
+	return calls
 }
 
 // Millis is t in Unix milliseconds, 0 for no time.
