@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ddq-io/ddq/bench/faults/party"
 	"github.com/ddq-io/ddq/bench/faults/stand"
 )
 
@@ -188,6 +189,9 @@ func (c *campaign) complete() (err error) {
 	if c.Ledger != "" && err == nil {
 		c.Ledger, err = filepath.Abs(c.Ledger) // parties have directories of their own
 	}
+	if err == nil {
+		err = c.findSDKs()
+	}
 	switch {
 	case c.output != "table" && c.output != "json":
 		return fmt.Errorf("--output is table or json, not %q", c.output)
@@ -206,5 +210,19 @@ func (c *campaign) complete() (err error) {
 	case c.Work <= 0:
 		return errors.New("--work must be above 0")
 	}
+	return err
+}
+
+// findSDKs looks whether the SDKs that rounds are to have are there.
+func (c *campaign) findSDKs() (err error) {
+	for _, language := range c.SDKs {
+		if language != party.Python && language != party.TypeScript {
+			return fmt.Errorf("--sdks has %s and %s, and no %q", party.Python, party.TypeScript, language)
+		}
+		if _, err := os.Stat(filepath.Join(c.SDKDir, language)); err != nil {
+			return fmt.Errorf("the SDK of %s: %w (tools/sdks-unpacked.sh puts it there)", language, err)
+		}
+	}
+	c.SDKDir, err = filepath.Abs(c.SDKDir)
 	return err
 }

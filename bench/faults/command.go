@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/ddq-io/ddq/bench/faults/party"
 	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/faults/stand"
 )
@@ -47,6 +48,8 @@ faults and what each may cost.`,
 	f.BoolVar(&c.UndoneWorkflows, "undone-workflows", false, "play workflows also in rounds whose fault may undo what was answered")
 	f.BoolVar(&c.Reshard, "reshard", true, "give the topics of schedules, audiences and workflows other shards in the middle of a round")
 	f.IntVar(&c.Recipients, "recipients", plan.AudienceSize, "of the audience, each of whom gets a task every two seconds")
+	f.StringSliceVar(&c.SDKs, "sdks", nil, "have a worker more in each of these languages, some of whose answers are lost: "+party.Python+", "+party.TypeScript)
+	f.StringVar(&c.SDKDir, "sdk-dir", "bin/sdks", "where their SDKs are, as tools/sdks-unpacked.sh puts them there")
 	f.IntVar(&c.Nodes, "nodes", 3, "servers; one on the embedded store")
 	f.BoolVar(&c.eachOnce, "each-once", false, "each fault on one of the stores only; on which one, the seed says")
 	f.IntVar(&c.atOnce, "at-once", 1, "rounds at a time; they share the machine, so lateness means less then")

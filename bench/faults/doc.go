@@ -22,5 +22,6 @@
 // its role in package party, name it in roles there, and start it in play.go.
 //
 // The worker's ledger is taken off the wire, below the SDK (see tap): what is written
-// down is what the server sent and answered, whatever the SDK makes of it.
+// down is what the server sent and answered, whatever the SDK makes of it. Workers of other SDKs
+// are programs that a party starts, and is a proxy for.
 package faults

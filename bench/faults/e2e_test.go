@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"encoding/json"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -11,9 +12,11 @@ import (
 	"github.com/ddq-io/ddq/bench/faults/stand"
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/ledger/checker"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
-// TestRoundOfKills plays a round as a user does, and verifies its ledgers once more.
+// TestRoundOfKills plays a round as a user does, with workers in all languages, and verifies its
+// ledgers once more.
 func TestRoundOfKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs the server")
@@ -23,9 +26,16 @@ func TestRoundOfKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sdks := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "../../tools/sdks-unpacked.sh", sdks).CombinedOutput(); err != nil {
+		t.Fatalf("%v (tools/deps.sh tests installs what is missing)\n%s", err, out)
+	}
 	var out, log bytes.Buffer
 	cmd := NewCommand()
-	cmd.SetArgs([]string{"--store", "embedded", "--faults", "kill", "--seed", "1", "--for", "5s", "--rate", "100", "--ledger", dir, "--server-bin", bin, "-o", "json"})
+	cmd.SetArgs([]string{
+		"--store", "embedded", "--faults", "kill", "--seed", "1", "--for", "5s", "--rate", "100", "--ledger", dir, "--server-bin", bin, "-o", "json",
+		"--sdks", "python,typescript", "--sdk-dir", sdks,
+	})
 	cmd.SetOut(&out)
 	cmd.SetErr(&log)
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
@@ -42,16 +52,32 @@ func TestRoundOfKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := delivered(t, line.Ledger, func(e *ledger.Event) bool { return e.Topic == plan.Next && e.Cause != "" }); n == 0 {
-		t.Error("no chain of tasks that acks enqueue came to its end")
+	for what, such := range map[string]func(string, *ledger.Event) bool{
+		"chain of tasks that acks enqueue came to its end": func(_ string, e *ledger.Event) bool {
+			return e.Kind == ledger.Delivered && e.Topic == plan.Next && e.Cause != ""
+		},
+		"ack of Python was taken":     acked("w-python"),
+		"ack of TypeScript was taken": acked("w-typescript"),
+		"answer was lost":             func(_ string, e *ledger.Event) bool { return e.Reason == tap.ErrLost.Error() },
+	} {
+		if !happened(t, line.Ledger, such) {
+			t.Errorf("no %s", what)
+		}
 	}
 	if v := checker.Check(h, checker.Rules{}); !v.OK() || v.Deliveries != line.Verdict.Deliveries {
 		t.Errorf("verified again: %s, %d deliveries", v.Summary(), v.Deliveries)
 	}
 }
 
-// delivered is how many deliveries of a round are such.
-func delivered(t *testing.T, dir string, such func(*ledger.Event) bool) (n int) {
+// acked are the answers to acks of a worker that were taken.
+func acked(worker string) func(string, *ledger.Event) bool {
+	return func(client string, e *ledger.Event) bool {
+		return client == worker && e.Kind == ledger.Answer && e.Op == ledger.Ack && e.Result == ledger.OK
+	}
+}
+
+// happened reports whether a client of a round wrote such a thing down.
+func happened(t *testing.T, dir string, such func(client string, e *ledger.Event) bool) bool {
 	t.Helper()
 	files, err := ledger.ReadAll(dir)
 	if err != nil {
@@ -59,12 +85,12 @@ func delivered(t *testing.T, dir string, such func(*ledger.Event) bool) (n int) 
 	}
 	for _, events := range files {
 		for i := range events {
-			if events[i].Kind == ledger.Delivered && such(&events[i]) {
-				n++
+			if such(events[i].Client, &events[i]) {
+				return true
 			}
 		}
 	}
-	return n
+	return false
 }
 
 func TestListNamesEveryFault(t *testing.T) {
@@ -129,6 +155,7 @@ func TestCampaignGoesOnAfterAFailure(t *testing.T) {
 func TestPickRefusesWhatCannotBe(t *testing.T) {
 	for _, args := range [][]string{
 		{"--faults", "nonsense"}, {"--faults", "redis-kill", "--store", "embedded"}, {"--store", "nowhere"}, {"--for", "1s"}, {"--rate", "0"}, {"-o", "xml"},
+		{"--sdks", "cobol"}, {"--sdks", "python", "--sdk-dir", "nowhere"},
 	} {
 		cmd := NewCommand()
 		cmd.SetArgs(args)

@@ -107,7 +107,12 @@ func (r *round) prepare(ctx context.Context) error {
 		return err
 	}
 	for i := range r.setting.workers {
-		if err := r.startWorker(fmt.Sprint("w", i)); err != nil {
+		if err := r.startWorker(fmt.Sprint("w", i), ""); err != nil {
+			return err
+		}
+	}
+	for _, sdk := range r.sdks {
+		if err := r.startWorker("w-"+sdk, sdk); err != nil {
 			return err
 		}
 	}

@@ -19,12 +19,22 @@ import (
 type process struct {
 	*box.Process
 	orders io.WriteCloser
+	sdk    string // of a worker, the language of another SDK; empty: that of Go
 }
 
-func (r *round) startWorker(name string) error {
-	p, err := r.join(party.Config{Role: "worker", Config: plan.Config{Name: name}})
+// startWorker starts a worker, of another SDK where that is not empty.
+func (r *round) startWorker(name, sdk string) error {
+	c := party.Config{Role: "worker", Config: plan.Config{Name: name}}
+	if sdk != "" {
+		c.Role, c.SDK, c.SDKDir, c.HTTP = party.RoleSDK, sdk, r.sdkDir, r.HTTPAddrs()
+	}
+	p, err := r.join(c)
+	if err != nil {
+		return err
+	}
+	p.sdk = sdk
 	r.workers = append(r.workers, p)
-	return err
+	return nil
 }
 
 // join starts a party.
@@ -44,8 +54,8 @@ func (r *round) join(c party.Config) (*process, error) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return nil, err
 	}
-	p, in, err := r.Launch(c.Name, c.Role == "worker", "bench", "party", "--party", path)
-	return &process{p, in}, err
+	p, in, err := r.Launch(c.Name, c.Role == "worker" || c.Role == party.RoleSDK, "bench", "party", "--party", path)
+	return &process{Process: p, orders: in}, err
 }
 
 // finish lets parties end: producers by themselves, the others at the end of their orders.

@@ -75,8 +75,9 @@ func (r *round) anyWorker() (int, *process) {
 
 // replaceWorker starts another one for one that was killed.
 func (r *round) replaceWorker(i int) error {
+	sdk := r.workers[i].sdk
 	r.workers = append(r.workers[:i], r.workers[i+1:]...)
-	return r.startWorker(fmt.Sprintf("w%d-%d", i, r.strikes))
+	return r.startWorker(fmt.Sprintf("w%d-%d", i, r.strikes), sdk)
 }
 
 // anyShard is a key of a shard of the topic.

@@ -33,6 +33,10 @@ type Options struct {
 	// Reshard gives the topics of schedules, audiences and workflows other shards in the middle.
 	Reshard    bool
 	Recipients int // of the audience
+	// SDKs are the languages of other SDKs, of each of which a round has a worker, and SDKDir where
+	// they are.
+	SDKs   []string
+	SDKDir string
 	// Ledger is the directory in which each round leaves its ledgers in a directory
 	// of its own; empty keeps those of rounds that failed only.
 	Ledger string
@@ -52,7 +56,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 		fault: f, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, plan.Draw(o.Seed, f.Name, "schedule"))), dir: dir, log: o.Log,
 		setting: setting{
 			system: stand.Config{Store: o.Store, Nodes: max(o.Nodes, f.Nodes), Network: f.Network},
-			mix:    plan.UsualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
+			mix:    plan.UsualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2, sdks: o.SDKs, sdkDir: o.SDKDir,
 			concurrency: 32, work: o.Work, maxRetries: 4, shards: 8,
 			schedules: 60, recipients: o.Recipients, workflows: o.Workflows, crowd: o.Crowd, reshard: o.Reshard,
 		},

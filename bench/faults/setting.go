@@ -16,6 +16,8 @@ type setting struct {
 	hold        time.Duration
 	producers   int
 	workers     int
+	sdks        []string // languages of other SDKs, of each of which there is one worker more
+	sdkDir      string
 	concurrency int
 	work        time.Duration // the most that a handler takes
 	herd        int

@@ -24,6 +24,11 @@ type Config struct {
 	Concurrency int
 	Work        time.Duration // the most that an ordinary handler takes
 
+	// Of a worker of another SDK.
+	SDK    string   // its language
+	SDKDir string   // where they are
+	HTTP   []string // addresses of the nodes
+
 	Follows string // of a watcher: the one whose cursors it goes on with
 }
 

@@ -71,17 +71,10 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	case t.Topic == plan.Flowed || t.Topic == plan.Next:
 		return h.link(ctx, t)
 	}
-	took := time.Duration(plan.Draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
-	if t.Topic == plan.Capped {
-		took = time.Duration(plan.Draw(h.c.Seed, t.ID, "work")) % (2 * plan.CappedWork)
-	}
-	f := h.c.Mix.FateOf(h.c.Seed, t.ID)
 	if plan.Cancelled(h.c.Seed, t.ID) {
 		return h.dawdle(ctx, t)
 	}
-	if f == plan.Slow {
-		took = h.c.Hold * 3 / 2
-	}
+	f := h.c.Mix.FateOf(h.c.Seed, t.ID)
 	if t.Topic != plan.Plain {
 		if err := t.SetResult(fmt.Appendf(nil, "attempt %d of %s", t.Attempt, t.ID)); err != nil {
 			return err
@@ -90,10 +83,22 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	if dice := plan.Draw(h.c.Seed, t.ID, "tokens"); t.Topic == plan.Rated && dice%tokenShare == 0 {
 		takeTokens(ctx, h.client, h.log, dice/tokenShare)
 	}
-	if err := h.parts(ctx, t, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
+	if err := h.parts(ctx, t, h.takes(t.Topic, t.ID, f)); err != nil {
 		return err
 	}
 	return h.fail(t, f)
+}
+
+// takes is how long a task of no schedule and no workflow takes.
+func (h *hands) takes(topic, id string, f plan.Fate) time.Duration {
+	took := time.Duration(plan.Draw(h.c.Seed, id, "work")) % max(h.c.Work, 1)
+	switch {
+	case f == plan.Slow:
+		took = h.c.Hold * 3 / 2
+	case topic == plan.Capped:
+		took = time.Duration(plan.Draw(h.c.Seed, id, "work")) % (2 * plan.CappedWork)
+	}
+	return max(took, time.Until(time.Unix(0, h.hung.Load())))
 }
 
 // run works at a run of a schedule.
@@ -115,29 +120,63 @@ func (h *hands) reach(ctx context.Context, t worker.Task) error {
 
 // fail ends a task as its fate is.
 func (h *hands) fail(t worker.Task, f plan.Fate) error {
-	switch first := t.Attempt == 1; {
-	case f == plan.Nacked && first:
+	switch h.ends(f, t.Attempt, t.HoldToken) {
+	case nacks:
 		return errPlanned
-	case f == plan.Retried && first:
-		return worker.RetryAfter(300*time.Millisecond, errPlanned)
-	case f == plan.ReleasedOnce && first && plan.Draw(h.c.Seed, hex.EncodeToString(t.HoldToken), "release")%2 == 0:
-		return worker.Release(200 * time.Millisecond)
-	case f == plan.Permanent:
+	case retries:
+		return worker.RetryAfter(retryAfter, errPlanned)
+	case releases:
+		return worker.Release(releaseFor)
+	case failsForGood:
 		return worker.Permanent(errPlanned)
-	case f == plan.Poisoned:
+	case panics:
 		panic(errPlanned)
 	}
 	return nil
 }
 
+// The ways in which attempts end, but for those that go well.
+const (
+	nacks        = "nack"
+	retries      = "retry"
+	releases     = "release"
+	failsForGood = "permanent"
+	panics       = "panic"
+)
+
+const (
+	retryAfter = 300 * time.Millisecond
+	releaseFor = 200 * time.Millisecond
+)
+
+// ends is the way in which an attempt ends, by the fate of its task; empty: it goes well.
+func (h *hands) ends(f plan.Fate, attempt int, hold []byte) string {
+	switch first := attempt == 1; {
+	case f == plan.Nacked && first:
+		return nacks
+	case f == plan.Retried && first:
+		return retries
+	case f == plan.ReleasedOnce && first && plan.Draw(h.c.Seed, hex.EncodeToString(hold), "release")%2 == 0:
+		return releases
+	case f == plan.Permanent:
+		return failsForGood
+	case f == plan.Poisoned:
+		return panics
+	}
+	return ""
+}
+
 // dawdle works for longer than a cancel takes. One of three tasks is done all the same.
 func (h *hands) dawdle(ctx context.Context, t worker.Task) error {
 	err := h.spend(ctx, plan.Stubborn)
-	if err != nil && plan.Draw(h.c.Seed, t.ID, "stubborn")%3 == 0 {
+	if err != nil && h.stubborn(t.ID) {
 		return t.SetResult(fmt.Appendf(nil, "attempt %d of %s, in spite of all", t.Attempt, t.ID))
 	}
 	return err
 }
+
+// stubborn reports whether a task that is to be cancelled is done all the same.
+func (h *hands) stubborn(id string) bool { return plan.Draw(h.c.Seed, id, "stubborn")%3 == 0 }
 
 // spend passes time, unless the hold is lost or the worker stops first.
 func (h *hands) spend(ctx context.Context, d time.Duration) error {

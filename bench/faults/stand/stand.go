@@ -191,6 +191,15 @@ func (s *Stand) Addr() string {
 	return strings.Join(addrs, ",")
 }
 
+// HTTPAddrs are every node's.
+func (s *Stand) HTTPAddrs() []string {
+	addrs := make([]string, len(s.Nodes))
+	for i, nd := range s.Nodes {
+		addrs[i] = nd.httpAddr
+	}
+	return addrs
+}
+
 // AwaitWhole waits until every node is ready and sees all the others.
 func (s *Stand) AwaitWhole(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, UpWithin)
