@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,8 +117,21 @@ func (r *round) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	return r.startProducers()
+}
+
+// startProducers starts a process for each, or one for all, which share a client then.
+func (r *round) startProducers() error {
+	var names []string
 	for i := range r.setting.producers {
-		p, err := r.join(party.Config{Role: "producer", Config: plan.Config{Name: fmt.Sprint("p", i)}})
+		names = append(names, fmt.Sprint("p", i))
+	}
+	each := slices.Collect(slices.Chunk(names, 1))
+	if r.oneClient {
+		each = [][]string{names}
+	}
+	for _, names := range each {
+		p, err := r.join(party.Config{Role: "producer", Config: plan.Config{Name: names[0]}, Beside: names[1:]})
 		if err != nil {
 			return err
 		}

@@ -71,6 +71,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 	if plan.Draw(o.Seed, f.Name, "quota")%2 == 0 && r.setting.herd == 0 {
 		r.setting.together = together(o.Rate)
 	}
+	r.oneClient = plan.Draw(o.Seed, f.Name, "client")%2 == 0
 	switch err := r.run(ctx, o.Bin); {
 	case errors.Is(err, stand.ErrPrivilege):
 		return line, errors.Join(err, os.RemoveAll(dir))

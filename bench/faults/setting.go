@@ -15,6 +15,7 @@ type setting struct {
 	span        time.Duration // how long tasks are sent
 	hold        time.Duration
 	producers   int
+	oneClient   bool // of all producers
 	workers     int
 	sdks        []string // languages of other SDKs, of each of which there is one worker more
 	sdkDir      string

@@ -24,6 +24,8 @@ type Config struct {
 	Concurrency int
 	Work        time.Duration // the most that an ordinary handler takes
 
+	Beside []string // of a producer: those whose plans it plays, too, with the same client
+
 	// Of a worker of another SDK.
 	SDK    string   // its language
 	SDKDir string   // where they are

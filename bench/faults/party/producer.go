@@ -39,34 +39,46 @@ type producer struct {
 	seen   versions
 }
 
-// produce returns when the plan is played and every call is over.
+// produce returns when its plan, and those of the producers beside it, are played and every call is
+// over.
 func produce(ctx context.Context, c *Config, log *ledger.Writer, _ io.Reader) (err error) {
 	cl, err := client.Dial(c.Addr, client.Config{MaxElapsed: -1, Timeout: c.Giving})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cl.Close()) }()
-	p := &producer{c: c, client: cl, log: log, room: make(chan struct{}, calls)}
+	var all sync.WaitGroup
+	for _, name := range append([]string{c.Name}, c.Beside...) {
+		own := *c
+		own.Name = name
+		p := &producer{c: &own, client: cl, log: log, room: make(chan struct{}, calls)}
+		all.Go(func() { p.play(ctx) })
+	}
+	all.Wait()
+	return nil
+}
+
+// play returns when the plan is played and every call is over, or ctx ends.
+func (p *producer) play(ctx context.Context) {
 	defer p.wait.Wait()
 	tick := time.NewTicker(frame)
 	defer tick.Stop()
-	tasks := plan.Tasks(&c.Config)
+	tasks := plan.Tasks(&p.c.Config)
 	for _, b := range plan.Bulks(tasks) {
 		p.when(ctx, b.At, func() { p.changeMany(ctx, &b) })
 	}
-	for _, k := range plan.Keys(&c.Config) {
+	for _, k := range plan.Keys(&p.c.Config) {
 		p.when(ctx, k.At, func() { p.enqueueKeyed(ctx, &k) })
 	}
 	p.takeOften(ctx)
 	for len(tasks) > 0 {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 		tasks = p.send(ctx, tasks)
 	}
-	return nil
 }
 
 // send starts the calls whose time has come and returns the tasks that are left.
