@@ -24,8 +24,9 @@ func done(way string) bool { return way != "reset before" && way != "503 before"
 
 // losing stands between an SDK and a server, and loses the first answer of one kind of request.
 type losing struct {
-	server *server
-	way    string
+	server  *server
+	way     string
+	problem string // that is answered instead, by "503 before"; empty: none of ddq's
 
 	mu    sync.Mutex
 	kind  *regexp.Regexp // of method, path and body; nil: nothing is lost; guarded by mu
@@ -83,6 +84,12 @@ func (l *losing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if loses && !done(l.way) {
 		if l.way == "reset before" {
 			reset(w, nil)
+			return
+		}
+		if l.problem != "" {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, l.problem) // the caller may be gone
 			return
 		}
 		http.Error(w, "no upstream", http.StatusServiceUnavailable)
@@ -270,6 +277,38 @@ func (p *play) losesOfWorker(t *testing.T, between *losing) {
 	}
 	p.driver.never(t, map[string]any{"event": "interrupted"})
 	p.driver.never(t, map[string]any{"event": "refused"})
+}
+
+// TestAHoldIsNotGivenUpForAPause: a node that goes away refuses an extend, to be repeated after longer than the hold lasts. The next
+// one is asked before that.
+func TestAHoldIsNotGivenUpForAPause(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, built(t))
+	for _, l := range languages(t) {
+		between := &losing{server: s, way: "503 before", problem: `{"code":"UNAVAILABLE","reason":"DRAINING","status":503,"detail":"node is draining","retry_after_ms":"10000"}`}
+		web := httptest.NewServer(between)
+		t.Cleanup(web.Close)
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			p := play{topic: l.name + "-pause", server: s, driver: startDriver(t, l), words: strings.NewReplacer("$T", l.name+"-pause")}
+			p.url = web.URL
+			between.next("^$")
+			p.client(t, 6000)
+			p.call(t, step{Call: "create_topic", With: map[string]any{"policy": map[string]any{"visibility_timeout_ms": "9000", "max_retries": 0, "done_retention_ms": "3600000"}}})
+			p.driver.call(t, "work", map[string]any{"topic": p.topic, "heartbeat_ms": 500})
+			between.next(`:settle .*"extends": ?\[\{`)
+			p.call(t, step{Call: "enqueue", With: map[string]any{"id": "a", "attributes": map[string]any{"do": "sleep", "value": "11000"}}})
+			p.call(t, step{Call: "wait", With: map[string]any{"id": "a", "wait_ms": 10_000}, Until: true, Gives: map[string]any{"settled": true}})
+			got := p.driver.call(t, "get", map[string]any{"topic": p.topic, "id": "a"})
+			if why := differs("", got["ok"], any(map[string]any{"state": "TASK_STATE_DONE", "attempts": []any{map[string]any{}}})); why != "" {
+				t.Errorf("%s; it told %s", why, shown(p.driver.all))
+			}
+			if lost, after := between.came(); !lost || after == 0 {
+				t.Errorf("refused: %t, and %d extends after that", lost, after)
+			}
+			p.driver.never(t, map[string]any{"event": "interrupted"})
+		})
+	}
 }
 
 // cutter stands before a port, and cuts connections through which something is lost.

@@ -18,6 +18,7 @@ _MOST_AT_ONCE = 100
 _MOST_BYTES = 4 << 20  # of several
 _MOST_ALONE = (6 << 20) - 1024  # that a request may have
 _LONGEST_ATTEMPT, _SHORTEST_ATTEMPT = 10.0, 0.5
+_LAST_PAUSE = 0.1  # with less time than that left nothing is asked again
 _MOST_FAULTS = 5  # INTERNAL is a bug, or a moment of what lies between
 _NEVER = threading.Event()
 
@@ -110,13 +111,14 @@ class Settler:
                 # Where there is no such topic any more, the outcome may have been accepted before that or not.
                 if doubted and outcome and gone(error) and error.reason != "NO_TOPIC" and time.monotonic() < hold_ends():
                     return {}
-                pause = pause_of(error, attempt)
                 faults += error.code == "INTERNAL"
                 if not passing(error) or faults > _MOST_FAULTS:
                     raise
                 doubted = doubted or error.code != "RESOURCE_EXHAUSTED"  # which changed nothing
                 alone = isinstance(error, TimeoutError) or error.code == "INTERNAL"  # perhaps for another one's sake
-                if time.monotonic() + pause >= until() or ended.wait(pause):
+                left = until() - time.monotonic()
+                # Asked again sooner than the server says, where it would be too late else.
+                if left < _LAST_PAUSE or ended.wait(min(pause_of(error, attempt), left / 2)):
                     raise
             attempt += 1
 

@@ -27,6 +27,7 @@ const mostBytes = 4 << 20; // of several
 const mostAlone = (6 << 20) - 1024; // that a request may have
 const longestAttemptMs = 10_000;
 const shortestAttemptMs = 500;
+const lastPauseMs = 100; // with less time than that left nothing is asked again
 const mostFaults = 5; // INTERNAL is a bug, or a moment of what lies between
 
 /**
@@ -65,9 +66,10 @@ export class Settler {
         if (!passing(e) || faults > mostFaults) throw e;
         doubted ||= e.code !== "RESOURCE_EXHAUSTED"; // which changed nothing
         alone = e instanceof TimeoutError || e.code === "INTERNAL"; // perhaps for another one's sake
-        const pause = pauseOf(e, attempt);
-        if (now() + pause >= until()) throw e;
-        await sleep(pause, signal);
+        const left = until() - now();
+        if (left < lastPauseMs) throw e;
+        // Asked again sooner than the server says, where it would be too late else.
+        await sleep(Math.min(pauseOf(e, attempt), left / 2), signal);
       }
     }
   }
