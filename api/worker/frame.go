@@ -340,7 +340,7 @@ func (s *subscription) extended(h *held, r *ddqv1.SettleResult, sent, now time.T
 		return false
 	case passing(err):
 		h.via = s.another(h.via)
-		h.extendAt = now.Add(pause(err))
+		h.extendAt = now.Add(min(pause(err), max(h.deadline.Sub(now)/2, leastPause))) // sooner than it says, where it would be too late else
 		s.arm(h.extendAt)
 		return false
 	}
@@ -362,7 +362,9 @@ func passing(err *ddqv1.Error) bool {
 	return err.GetRetryAfterMs() > 0 || c == codes.Unavailable || c == codes.Unknown
 }
 
-// pause is how long to wait before saying it again.
+// leastPause is how long to wait at least before saying it again, and pause how long.
+const leastPause = 50 * time.Millisecond
+
 func pause(err *ddqv1.Error) time.Duration {
-	return max(time.Duration(err.GetRetryAfterMs())*time.Millisecond, 50*time.Millisecond)
+	return max(time.Duration(err.GetRetryAfterMs())*time.Millisecond, leastPause)
 }

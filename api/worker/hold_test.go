@@ -102,6 +102,40 @@ func TestRefusedExtendTakesTheTaskFromItsHandler(t *testing.T) {
 	})
 }
 
+// An extend is refused, to be said again after longer than the hold of 30 s lasts: it is said again before.
+func TestHoldIsNotGivenUpForAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		refused := 0
+		f.results = func(_ *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+			answer := &ddqv1.Settled{Sequence: r.GetSequence()}
+			for _, e := range r.GetExtends() {
+				result := &ddqv1.SettleResult{HoldToken: e.GetHoldToken(), HoldMs: 30_000}
+				if refused++; refused == 1 {
+					result = &ddqv1.SettleResult{HoldToken: e.GetHoldToken(), Error: &ddqv1.Error{Code: int32(codes.Unavailable), Reason: "DRAINING", RetryAfterMs: 60_000}}
+				}
+				answer.Results = append(answer.Results, result)
+			}
+			return answer
+		}
+		x := start(t, f, Config{}, HandlerFunc(func(ctx context.Context, _ Task) error {
+			select {
+			case <-time.After(time.Minute):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("t0")
+		time.Sleep(2 * time.Minute)
+		if _, _, acked, nacked, _ := st.books(); len(acked) != 1 || len(nacked) != 0 || x.w.Stats().Lost != 0 {
+			t.Errorf("acked %v, nacked %v, %d lost after %d extends", acked, nacked, x.w.Stats().Lost, refused)
+		}
+	})
+}
+
 // The server is silent: the hold is over when its time is over, on the clock
 // of this machine, although nobody said so.
 func TestHoldThatRunsOutIsLost(t *testing.T) {
