@@ -117,11 +117,11 @@ func (r *round) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.startProducers()
+	return startProducers(r)
 }
 
 // startProducers starts a process for each, or one for all, which share a client then.
-func (r *round) startProducers() error {
+func startProducers(r *round) error {
 	var names []string
 	for i := range r.setting.producers {
 		names = append(names, fmt.Sprint("p", i))
