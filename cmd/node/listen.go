@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 )
 
 // Off turns a listener off.
@@ -54,6 +55,25 @@ func isLoopback(host string) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
+}
+
+// lostAfter is how long a caller over gRPC may acknowledge nothing of what it is sent. Until then a worker whose machine
+// is gone is given tasks. It is below what keepalive takes, which pings what is silent.
+const lostAfter = 5 * time.Second
+
+// endingLost is a port whose connections end when they acknowledge nothing for so long. gRPC asks for that where it has
+// the TCP connection in its hands, and those behind the gate are hidden from it.
+type endingLost struct {
+	net.Listener
+	after time.Duration
+}
+
+func (l endingLost) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		endLost(tcp, l.after)
+	}
+	return c, err
 }
 
 // listen opens a port and names the flag to change when it cannot.

@@ -247,7 +247,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 	p.Actors.Membership().SetAddr(withPort(cfg.Actors.Addr, n.grpcAddr))
 	n.open.Store(true)
 	p.Ops.port.Open()
-	l = p.Gate.guard(l)
+	l = p.Gate.guard(endingLost{l, lostAfter})
 	go func() { // ends with s.Stop
 		if err := p.Server.Serve(l); err != nil {
 			n.failed <- fmt.Errorf("gRPC port: %w", err)
