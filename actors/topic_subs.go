@@ -21,7 +21,7 @@ type topicSubs struct {
 	links *topicLinks
 
 	informed map[string]*subscription.Subscriber // by party: the one subscription that is told
-	told     map[string]int                      // by party: how many tasks it knows to be ready here
+	told     map[string]int                      // by party: how many tasks it knows to be ready here, at least
 	left     time.Time                           // when the last of those went that noteWorkers counts
 }
 
@@ -100,8 +100,8 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 		Visibility:  m.options.Visibility,
 		Bytes:       sub.Budget,
 	})
-	if key := sub.Party; m.options.OnDemand && t.informed[key] == nil {
-		t.informed[key] = sub
+	if m.options.OnDemand {
+		t.inform(sub)
 	}
 	for _, other := range t.Fleet.Others() {
 		t.links.open(sub, other)
@@ -146,6 +146,13 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	}
 }
 
+// inform has a party told over a subscription from now on, and once more what is ready: what it was
+// told over another one may have got lost, or will. The youngest is the one that certainly goes on.
+func (t *topicSubs) inform(sub *subscription.Subscriber) {
+	t.informed[sub.Party] = sub
+	delete(t.told, sub.Party)
+}
+
 // successor picks another subscription of a node to tell what is ready.
 func (t *topicSubs) successor(gone *subscription.Subscriber) {
 	peer := gone.Party
@@ -156,8 +163,7 @@ func (t *topicSubs) successor(gone *subscription.Subscriber) {
 	delete(t.told, peer)
 	for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 		if sub.Party == peer {
-			t.informed[peer] = sub
-			return
+			t.inform(sub)
 		}
 	}
 }
@@ -236,13 +242,14 @@ func (t *topicSubs) granted(m *grant) {
 	}
 }
 
-// giveVoid gives back credit on demand that found no task.
+// giveVoid gives back credit on demand that found no task. It may go over another subscription
+// than the one over which the party is told, and end with it, so the party knows of no more tasks by that.
 func (t *topicSubs) giveVoid(voids []dispatch.Void) {
 	ready := t.core.Offer()
 	for _, v := range voids {
 		if sub := t.subscribers[v.Sub]; sub != nil {
 			sub.Out.Demand(ready, v.N)
-			t.told[sub.Party] = ready
+			t.told[sub.Party] = min(t.told[sub.Party], ready)
 		}
 	}
 }
