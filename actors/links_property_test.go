@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 var (
@@ -20,7 +21,7 @@ var (
 )
 
 // TestReadyTasksGoOnceAllIsWell breaks a fleet whose workers are at some of the nodes only: nodes are killed and come back
-// under their names, links break and are slow, each by itself, and stores stand still. Once all is well every task that is due goes soon,
+// under their names, links break and are slow, each by itself, notices and answers of the store are lost, and calls take long. Once all is well every task that is due goes soon,
 // by what nodes tell each other: the watchdog is put off.
 func TestReadyTasksGoOnceAllIsWell(t *testing.T) {
 	for i := range uint64(dose(*linkSeeds)) {
@@ -31,7 +32,7 @@ func TestReadyTasksGoOnceAllIsWell(t *testing.T) {
 				for _, name := range linkNodes {
 					f.Join(name)
 				}
-				w := &linkWorld{T: t, fleet: f, rand: rand.New(rand.NewPCG(seed, 0)), left: make(map[string]bool)}
+				w := &linkWorld{T: t, fleet: f, rand: rand.New(rand.NewPCG(seed, 0))}
 				w.play()
 			})
 		})
@@ -52,9 +53,9 @@ type linkWorld struct {
 	*testing.T
 	fleet   *servicetest.Fleet
 	rand    *rand.Rand
-	homes   []string // of workers
+	homes   []string                 // of workers
+	faults  func() servicetest.Fault // of calls to the store; nil: none
 	workers []*linkWorker
-	left    map[string]bool // tasks that are not done
 	sent    int
 	later   []linkEvent
 }
@@ -89,7 +90,7 @@ func (w *linkWorld) after(d time.Duration, do func()) {
 
 func (w *linkWorld) play() {
 	hold, none := linkHold, 0
-	w.fleet.Limited("mail", service.TopicChange{Visibility: &hold, MaxRetries: &none})
+	w.fleet.Limited("mail", service.TopicChange{Visibility: &hold, MaxRetries: &none, Backoff: &store.Backoff{Kind: store.BackoffFixed, Base: 100 * time.Millisecond}})
 	names := slices.Clone(linkNodes)
 	w.rand.Shuffle(3, func(i, j int) { names[i], names[j] = names[j], names[i] })
 	w.homes = names[:1+w.rand.IntN(2)]
@@ -102,6 +103,12 @@ func (w *linkWorld) play() {
 	slow := w.rand.IntN(2) == 0
 	w.fleet.Edit(func() { w.fleet.Way = func(string) time.Duration { return linkWay(slow) } })
 	end := time.Now().Add(linkTrouble)
+	if w.rand.IntN(2) == 0 {
+		w.faults = linkFault
+	}
+	for _, n := range w.live() {
+		n.Store.Trouble(w.faults)
+	}
 	for time.Now().Before(end) {
 		w.send()
 		if w.rand.IntN(60) == 0 {
@@ -116,10 +123,15 @@ func (w *linkWorld) play() {
 	for _, k := range w.workers {
 		k.lasts = 0 // what is left waits for nothing but to be given
 	}
-	for end := time.Now().Add(linkSoon); len(w.left) > 0 && time.Now().Before(end); {
+	w.faults = nil
+	for _, n := range w.live() {
+		n.Store.Trouble(nil)
+	}
+	w.run(5 * time.Second) // until calls of before have ended
+	for end := time.Now().Add(linkSoon); w.left() > 0 && time.Now().Before(end); {
 		w.run(linkTick)
 	}
-	if len(w.left) > 0 {
+	if w.left() > 0 {
 		w.complain()
 	}
 }
@@ -133,6 +145,17 @@ func linkWay(slow bool) time.Duration {
 		return rand.N(200 * time.Millisecond)
 	}
 	return rand.N(5 * time.Millisecond)
+}
+
+// linkFault is what goes wrong with a call to a store while things break. Any goroutine calls it.
+func linkFault() servicetest.Fault {
+	switch rand.IntN(40) {
+	case 0:
+		return servicetest.Fault{Before: rand.N(time.Second), After: rand.N(time.Second)}
+	case 1, 2:
+		return servicetest.Fault{Before: rand.N(50 * time.Millisecond), Lost: true}
+	}
+	return servicetest.Fault{Before: rand.N(5 * time.Millisecond), After: rand.N(5 * time.Millisecond)}
 }
 
 // live are the nodes that are there.
@@ -160,29 +183,41 @@ func (w *linkWorld) send() {
 			tasks[i].Task.Traits = &store.Traits{Priority: w.rand.IntN(10), FairnessKey: fmt.Sprint("tenant ", w.rand.IntN(5))}
 		}
 	}
-	results, err := live[w.rand.IntN(len(live))].Sys.Tasks.Enqueue(w.Context(), tasks)
+	at := live[w.rand.IntN(len(live))]
+	go func() { _, _ = at.Sys.Tasks.Enqueue(w.Context(), tasks) }() // an answer may be lost: the store says what there is
+}
+
+// left is how many tasks are not done.
+func (w *linkWorld) left() (n int64) {
+	for _, st := range w.stats() {
+		n += st.Pending + st.Running
+	}
+	return n
+}
+
+func (w *linkWorld) stats() []store.Stats {
+	t, err := w.fleet.Store.GetTopic(w.Context(), "mail")
 	if err != nil {
 		w.Fatal(err)
 	}
-	for _, r := range results {
-		if r.Err != nil {
-			w.Fatal(r.Err)
-		}
-		w.left[r.ID] = true
+	stats, err := w.fleet.Store.Stats(w.Context(), place.Shards(&t))
+	if err != nil {
+		w.Fatal(err)
 	}
+	return stats
 }
 
 // trouble breaks something, which is mended later.
 func (w *linkWorld) trouble() {
 	live := w.live()
 	n := live[w.rand.IntN(len(live))]
-	switch w.rand.IntN(4) {
+	switch w.rand.IntN(5) {
 	case 0:
 		if len(live) < 3 {
 			return
 		}
 		w.fleet.Kill(n)
-		w.after(w.between(200*time.Millisecond, 2500*time.Millisecond), func() { w.fleet.Revive(n) })
+		w.after(w.between(200*time.Millisecond, 2500*time.Millisecond), func() { w.fleet.Revive(n).Store.Trouble(w.faults) })
 		for _, k := range w.workers {
 			if k.at == n {
 				k.at, k.running = nil, nil
@@ -197,6 +232,9 @@ func (w *linkWorld) trouble() {
 			w.leave(k)
 			w.after(w.between(0, 500*time.Millisecond), func() { w.hire(k) })
 		}
+	case 3:
+		w.fleet.Edit(func() { w.fleet.Deaf = true })
+		w.after(w.between(50*time.Millisecond, time.Second), func() { w.fleet.Edit(func() { w.fleet.Deaf = false }) })
 	default:
 		n.Store.Freeze(true)
 		w.after(w.between(50*time.Millisecond, 3*time.Second), func() {
@@ -263,18 +301,15 @@ func (w *linkWorld) work(k *linkWorker) {
 		k.Settle(subscription.SettleAck, r.Delivery)
 		return true
 	})
-	for _, s := range k.TakeSettled() {
-		if s.Err == nil {
-			delete(w.left, s.ID)
-		}
-		_ = k.Sub.Grant(1)
+	if n := len(k.TakeSettled()); n > 0 {
+		_ = k.Sub.Grant(n)
 	}
 }
 
-// complain says which tasks are left, and where.
+// complain says where tasks are left.
 func (w *linkWorld) complain() {
-	w.Errorf("%d of %d tasks are not done %v after all is well; workers at %v", len(w.left), w.sent, linkSoon, w.homes)
-	for n, owner := range w.fleet.Owners("mail") {
-		w.Logf("shard %d is owned by %s", n, owner)
+	w.Errorf("%d of %d tasks are not done %v after all is well; workers at %v", w.left(), w.sent, linkSoon, w.homes)
+	for n, st := range w.stats() {
+		w.Logf("shard %d of %s: %d pending, %d of them due, %d held", n, st.Owner, st.Pending, st.Ready, st.Running)
 	}
 }

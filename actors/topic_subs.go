@@ -242,14 +242,18 @@ func (t *topicSubs) granted(m *grant) {
 	}
 }
 
-// giveVoid gives back credit on demand that found no task. It may go over another subscription
-// than the one over which the party is told, and end with it, so the party knows of no more tasks by that.
+// giveVoid gives back credit on demand that found no task. What that says of ready tasks ends with the
+// subscription, so a party that is told over another one knows of no more tasks by it.
 func (t *topicSubs) giveVoid(voids []dispatch.Void) {
 	ready := t.core.Offer()
 	for _, v := range voids {
-		if sub := t.subscribers[v.Sub]; sub != nil {
-			sub.Out.Demand(ready, v.N)
-			t.told[sub.Party] = min(t.told[sub.Party], ready)
+		sub := t.subscribers[v.Sub]
+		if sub == nil {
+			continue
+		}
+		sub.Out.Demand(ready, v.N)
+		if t.informed[sub.Party] == sub || ready < t.told[sub.Party] {
+			t.told[sub.Party] = ready
 		}
 	}
 }

@@ -386,21 +386,21 @@ func (g *gatedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, hol
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.Hold(ctx, s, f, holds)
+	return faulty(g, store.ErrUnknown, func() (store.Stamp, []store.HoldResult, error) { return g.Store.Hold(ctx, s, f, holds) })
 }
 
 func (g *gatedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.HoldNew(ctx, s, f, tasks, holds)
+	return faulty(g, store.ErrUnknown, func() (store.Stamp, []store.AddResult, error) { return g.Store.HoldNew(ctx, s, f, tasks, holds) })
 }
 
 func (g *gatedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.Recover(ctx, s, f, nacks)
+	return faulty(g, store.ErrUnknown, func() (store.Stamp, []store.NackResult, error) { return g.Store.Recover(ctx, s, f, nacks) })
 }
 
 func (g *gatedStore) Claim(ctx context.Context, s store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
@@ -430,5 +430,5 @@ func (g *gatedStore) Window(ctx context.Context, s store.Shard, w store.WindowQu
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.Window(ctx, s, w)
+	return faulty(g, store.ErrUnavailable, func() (store.Stamp, []store.Entry, error) { return g.Store.Window(ctx, s, w) })
 }
