@@ -128,3 +128,15 @@ func TestCreditOfALinkThatEndsHidesNothing(t *testing.T) {
 		workAll(t, 20, fast)
 	})
 }
+
+// What is said to a node may be lost to it, as to one of another version: it is said again.
+func TestWhatIsReadyIsToldAgain(t *testing.T) {
+	demandBubble(t, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
+		f.Edit(func() { f.Unheard = true })
+		afar(t, f, "t", 20)
+		servicetest.Idle(100 * time.Millisecond)
+		f.Edit(func() { f.Unheard = false })
+		_ = fast.Sub.Grant(100)
+		workAll(t, 20, fast, slow)
+	})
+}

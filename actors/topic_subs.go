@@ -22,6 +22,8 @@ type topicSubs struct {
 
 	informed map[string]*subscription.Subscriber // by party: the one subscription that is told
 	told     map[string]int                      // by party: how many tasks it knows to be ready here, at least
+	asked    map[string]bool                     // by party: it has asked for tasks since the last tellAgain
+	telling  bool                                // a tellAgain is to come
 	left     time.Time                           // when the last of those went that noteWorkers counts
 }
 
@@ -33,12 +35,16 @@ const (
 	yieldFor   = 3 * time.Second
 )
 
+// tellEvery is how long another node may ask for nothing of what it was told is ready, until it is told again.
+const tellEvery = time.Second
+
 func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
 	t := &topicSubs{
 		topicState: state,
 		links:      links,
 		informed:   make(map[string]*subscription.Subscriber),
 		told:       make(map[string]int),
+		asked:      make(map[string]bool),
 	}
 	t.noteWorkers()
 	return t
@@ -71,6 +77,8 @@ func (t *topicSubs) receive(c actor.Context, m any) {
 		m.reply <- t.list(m)
 	case *wantedShards:
 		t.yield(m.numbers)
+	case *tellAgain:
+		t.forgetTold()
 	case *placeShards:
 		for _, n := range m.numbers {
 			t.ref.place(n)
@@ -239,6 +247,7 @@ func (t *topicSubs) nodesChanged() {
 func (t *topicSubs) granted(m *grant) {
 	if sub := t.subscribers[m.sub]; sub != nil && sub.Options.OnDemand {
 		t.told[sub.Party] = max(0, t.told[sub.Party]-m.n)
+		t.asked[sub.Party] = true
 	}
 }
 
@@ -266,5 +275,21 @@ func (t *topicSubs) demands() {
 			sub.Out.Demand(ready, 0)
 			t.told[sub.Party] = ready
 		}
+		if !t.telling && sub.Options.ByNode() && t.told[sub.Party] > 0 {
+			t.telling = true
+			t.after(tellEvery, &tellAgain{})
+		}
 	}
+}
+
+// forgetTold has nodes told again that have asked for nothing for a while: what they were told is a hint, and may be lost
+// to them.
+func (t *topicSubs) forgetTold() {
+	t.telling = false
+	for party, sub := range t.informed {
+		if sub.Options.ByNode() && !t.asked[party] {
+			delete(t.told, party)
+		}
+	}
+	clear(t.asked)
 }

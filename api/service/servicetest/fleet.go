@@ -56,6 +56,9 @@ type Fleet struct {
 	// Way is how long the next frame of a link waits at who sends it, by the worker that the link is for;
 	// nil: no time. Frames of one link and direction stay in order. Guarded by mu, which its caller holds.
 	Way func(worker string) time.Duration
+
+	// Unheard is what nodes say over links of ready tasks; guarded by Mu.
+	Unheard bool
 }
 
 // Node is one of them. It is the Fleet and the Peers of its actors.

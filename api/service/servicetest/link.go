@@ -208,7 +208,12 @@ func (l *link) ask(returned int) {
 	l.demand = d
 	l.pass(back, func(time.Duration) {
 		l.demand = nil
-		l.Link.Demand(d.ready, d.returned)
+		l.fleet.Mu.Lock()
+		unheard := l.fleet.Unheard
+		l.fleet.Mu.Unlock()
+		if !unheard {
+			l.Link.Demand(d.ready, d.returned)
+		}
 	})
 }
 
