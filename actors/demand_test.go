@@ -67,11 +67,16 @@ func slowly(f *servicetest.Fleet, wait time.Duration) {
 }
 
 // demandBubble runs a test with two workers at node b, of which one has a slow link to node a: the one that is told,
-// or the other one.
-func demandBubble(t *testing.T, test func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream)) {
+// or the other one. Nodes that
+// ask for nothing are told again after a while.
+func demandBubble(t *testing.T, again time.Duration, test func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream)) {
 	for _, order := range [][]string{{"fast", "slow"}, {"slow", "fast"}} {
 		t.Run(order[0]+" first", func(t *testing.T) {
-			servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+			servicetest.FleetBubble(t, nil, func(t *testing.T, f *servicetest.Fleet) {
+				f.Knobs.TellEvery = again
+				f.Join("a")
+				f.Join("b")
+				servicetest.Idle(time.Second)
 				streams := make(map[string]*servicetest.Stream)
 				for _, worker := range order {
 					streams[worker] = subscribeAs(t, f, worker)
@@ -88,7 +93,7 @@ func demandBubble(t *testing.T, test func(t *testing.T, f *servicetest.Fleet, fa
 
 // A task that waited too long for one worker's stream comes back.
 func TestWhatComesBackLateHidesNothing(t *testing.T) {
-	demandBubble(t, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
+	demandBubble(t, time.Hour, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
 		slowly(f, 20*time.Second)
 		_ = slow.Sub.Grant(1)
 		afar(t, f, "late", 1)
@@ -102,7 +107,7 @@ func TestWhatComesBackLateHidesNothing(t *testing.T) {
 
 // Credit comes back over one link after more tasks were told of over another one.
 func TestCreditThatComesBackLateHidesNothing(t *testing.T) {
-	demandBubble(t, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
+	demandBubble(t, time.Hour, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
 		_ = slow.Sub.Grant(1)
 		slowly(f, time.Second)
 		afar(t, f, "gone", 1)
@@ -118,7 +123,7 @@ func TestCreditThatComesBackLateHidesNothing(t *testing.T) {
 
 // Credit that was given to a link which then ends does not come back over it.
 func TestCreditOfALinkThatEndsHidesNothing(t *testing.T) {
-	demandBubble(t, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
+	demandBubble(t, time.Hour, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
 		_ = slow.Sub.Grant(20)
 		slowly(f, time.Second)
 		afar(t, f, "t", 20)
@@ -131,7 +136,7 @@ func TestCreditOfALinkThatEndsHidesNothing(t *testing.T) {
 
 // What is said to a node may be lost to it, as to one of another version: it is said again.
 func TestWhatIsReadyIsToldAgain(t *testing.T) {
-	demandBubble(t, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
+	demandBubble(t, time.Second, func(t *testing.T, f *servicetest.Fleet, fast, slow *servicetest.Stream) {
 		f.Edit(func() { f.Unheard = true })
 		afar(t, f, "t", 20)
 		servicetest.Idle(100 * time.Millisecond)

@@ -22,13 +22,13 @@ var (
 
 // TestReadyTasksGoOnceAllIsWell breaks a fleet whose workers are at some of the nodes only: nodes are killed and come back
 // under their names, links break and are slow, each by itself, notices and answers of the store are lost, and calls take long. Once all is well every task that is due goes soon,
-// by what nodes tell each other: the watchdog is put off.
+// by what nodes tell each other once: the watchdog is put off, and nobody is told again.
 func TestReadyTasksGoOnceAllIsWell(t *testing.T) {
 	for i := range uint64(dose(*linkSeeds)) {
 		seed := *linkSeed + i
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			servicetest.FleetBubble(t, nil, func(t *testing.T, f *servicetest.Fleet) {
-				f.Watchdog = time.Hour
+				f.Watchdog, f.Knobs.TellEvery = time.Hour, time.Hour
 				for _, name := range linkNodes {
 					f.Join(name)
 				}

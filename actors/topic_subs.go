@@ -35,9 +35,6 @@ const (
 	yieldFor   = 3 * time.Second
 )
 
-// tellEvery is how long another node may ask for nothing of what it was told is ready, until it is told again.
-const tellEvery = time.Second
-
 func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
 	t := &topicSubs{
 		topicState: state,
@@ -277,7 +274,7 @@ func (t *topicSubs) demands() {
 		}
 		if !t.telling && sub.Options.ByNode() && t.told[sub.Party] > 0 {
 			t.telling = true
-			t.after(tellEvery, &tellAgain{})
+			t.after(t.ref.shared.Settings.Knobs.WithDefaults().TellEvery, &tellAgain{})
 		}
 	}
 }

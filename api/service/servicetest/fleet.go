@@ -18,6 +18,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/knobs"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
@@ -37,6 +38,9 @@ type Fleet struct {
 
 	// Watchdog is the interval of that of nodes that join from now on; 0: as it is by default.
 	Watchdog time.Duration
+
+	// Knobs are those of nodes that join from now on.
+	Knobs knobs.Knobs
 
 	// ManyClocks has nodes that join from now on take each shard's clock for one of its own.
 	ManyClocks bool
@@ -97,7 +101,7 @@ func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)
 func (f *Fleet) Join(name string) *Node {
 	f.Helper()
 	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, cellStore: f.Store, manyClocks: f.ManyClocks}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
-	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name], WatchdogInterval: f.Watchdog}, n.Store, cmp.Or(f.Log, Discard()), n.registry)
+	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name], WatchdogInterval: f.Watchdog, Knobs: f.Knobs}, n.Store, cmp.Or(f.Log, Discard()), n.registry)
 	node.Clock().ShiftBase(-f.Off[name])
 	node.Join(n, n)
 	n.Upkeep = upkeep.New(node)
