@@ -550,3 +550,19 @@ func TestARunThatIsRequeuedAndDiesAgainKeepsItsDeadLetter(t *testing.T) {
 		t.Errorf("discarded are %v, and ended %v", out.Discard, after.Totals)
 	}
 }
+
+// TestARunIsWatchedThoughTheClockWasAheadWhenItWasLast: else nobody looks at it before the clock comes there again.
+func TestARunIsWatchedThoughTheClockWasAheadWhenItWasLast(t *testing.T) {
+	now := store.Millis(time.Date(2030, 6, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	due := now.Add(-2 * watchEvery)
+	spec := Spec{Timetable: timetable.Spec{Entries: []timetable.Entry{{Every: 24 * time.Hour}}}, Overlap: Skip, CatchUp: Last}
+	s := &Schedule{Spec: spec, Name: "x", Life: 7, Phase: Active, Anchor: due, Decided: due, Watched: now.Add(72 * time.Hour)}
+	s.Open = []Run{{Occurrence: Occurrence{At: due, Origin: ByTimetable}, Due: due, Begun: true}}
+	table, err := s.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, out := Step(s, nil, Env{Now: now, Lead: Lead, Table: table}); len(out.Doubt) != 1 {
+		t.Errorf("in doubt are %v, and it wakes in %v", out.Doubt, out.Wake.Sub(now))
+	}
+}
