@@ -28,6 +28,8 @@ type Fault struct {
 	Allow []checker.Allowance
 	// Tokens says that what was taken of rates may be undone, which nobody waits for.
 	Tokens bool
+	// Prompt says that tasks wait no longer that no worker has.
+	Prompt bool
 
 	// tune changes what a round does otherwise, optional.
 	tune func(*setting)
@@ -53,6 +55,9 @@ func (f Fault) rules() checker.Rules {
 	r := checker.Rules{Allowances: f.Allow}
 	if f.Tokens {
 		r.TokensLost = []string{f.Name}
+	}
+	if f.Prompt {
+		r.Prompt = []string{f.Name}
 	}
 	return r
 }

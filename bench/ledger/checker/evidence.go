@@ -27,6 +27,8 @@ type Rules struct {
 	// TokensLost names the faults that may undo what was taken of rates, as a failover
 	// to a replica does.
 	TokensLost []string
+	// Prompt names the faults that keep no task waiting that no worker has, as the end of a worker does not.
+	Prompt []string
 }
 
 // evidence is what rules judge by, and what they found: a history, and the times in which
@@ -34,6 +36,7 @@ type Rules struct {
 type evidence struct {
 	*History
 	stuckAfter int64 // ms
+	prompt     []string
 	excused    []excuse
 	offences   []verdict.Offence
 	told       int // changes, to watchers
@@ -42,7 +45,7 @@ type evidence struct {
 // newEvidence makes ready what rules look at. What a fault may have undone becomes unknown
 // in the history.
 func newEvidence(h *History, r *Rules) *evidence {
-	ev := &evidence{History: h, stuckAfter: cmp.Or(max(r.StuckAfter, 0), 10*time.Second).Milliseconds(), excused: h.excused(r)}
+	ev := &evidence{History: h, stuckAfter: cmp.Or(max(r.StuckAfter, 0), 10*time.Second).Milliseconds(), prompt: r.Prompt, excused: h.excused(r)}
 	for _, s := range h.stories {
 		ev.excuse(s)
 	}
