@@ -32,10 +32,10 @@ func (s *sim) trouble() {
 }
 
 // drawShuts draws how often a shard is away, from a source of its own like drawIdle: where messages go to other shards, which
-// are there meanwhile.
+// are there meanwhile. Not where tasks expire: trouble excuses what nobody looked at for so long.
 func (s *sim) drawShuts(p *simPlan) int {
 	rng := rand.New(rand.NewPCG(s.seed, 62))
-	if p.away+p.chained == 0 || rng.IntN(2) == 0 {
+	if p.away+p.chained == 0 || p.expiring || rng.IntN(2) == 0 {
 		return 0
 	}
 	return 1 + rng.IntN(6)
