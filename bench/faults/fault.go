@@ -26,6 +26,8 @@ type Fault struct {
 	Long bool
 	// Allow is what the checker is told to excuse.
 	Allow []checker.Allowance
+	// Serves says that what is due meanwhile is delivered meanwhile.
+	Serves bool
 	// Tokens says that what was taken of rates may be undone, which nobody waits for.
 	Tokens bool
 	// Prompt says that tasks wait no longer that no worker has.
@@ -58,6 +60,9 @@ func (f Fault) rules() checker.Rules {
 	}
 	if f.Prompt {
 		r.Prompt = []string{f.Name}
+	}
+	if f.Serves {
+		r.Serving = []string{f.Name}
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,14 +23,14 @@ type process struct {
 }
 
 func (r *round) startWorker(name string) error {
-	p, err := r.join(party.Config{Role: "worker", Config: plan.Config{Name: name}})
+	p, err := r.join(party.Config{Role: "worker", Addr: stand.AddrOf(r.nodesOfWorkers()), Config: plan.Config{Name: name}})
 	r.workers = append(r.workers, p)
 	return err
 }
 
-// join starts a party.
+// join starts a party, at all nodes if it names none.
 func (r *round) join(c party.Config) (*process, error) {
-	c.Dir, c.Addr, c.Seed, c.Mix, c.Hold = r.dir, r.Addr(), r.seed, r.mix, r.hold
+	c.Dir, c.Addr, c.Seed, c.Mix, c.Hold = r.dir, cmp.Or(c.Addr, r.Addr()), r.seed, r.mix, r.hold
 	c.Start, c.For, c.Rate = r.start, r.span, r.rate/float64(max(1, r.setting.producers))
 	c.Herd, c.HerdAt = r.herd/max(1, r.setting.producers), r.span
 	c.Schedules, c.Midnight, c.MidnightAt = r.setting.schedules, r.midnight, r.midnightAt

@@ -16,6 +16,7 @@ type setting struct {
 	hold        time.Duration
 	producers   int
 	workers     int
+	oneSided    bool // they connect to the first node only, or to the others only
 	concurrency int
 	work        time.Duration // the most that a handler takes
 	herd        int

@@ -58,6 +58,7 @@ func taskRules() []taskRule {
 		{storedOnce, history},
 		{storedOnce, ranAgain},
 		{storedOnce, lateCheckpoints},
+		{storedOnce, served},
 		{audited, lost},
 		{audited, left},
 	}

@@ -29,6 +29,8 @@ type Rules struct {
 	TokensLost []string
 	// Prompt names the faults that keep no task waiting that no worker has, as the end of a worker does not.
 	Prompt []string
+	// Serving names the faults during which tasks that are due are delivered, within StuckAfter.
+	Serving []string
 }
 
 // evidence is what rules judge by, and what they found: a history, and the times in which
@@ -37,6 +39,7 @@ type evidence struct {
 	*History
 	stuckAfter int64 // ms
 	prompt     []string
+	serving    []verdict.Fault
 	excused    []excuse
 	offences   []verdict.Offence
 	told       int // changes, to watchers
@@ -46,6 +49,11 @@ type evidence struct {
 // in the history.
 func newEvidence(h *History, r *Rules) *evidence {
 	ev := &evidence{History: h, stuckAfter: cmp.Or(max(r.StuckAfter, 0), 10*time.Second).Milliseconds(), prompt: r.Prompt, excused: h.excused(r)}
+	for _, f := range h.faults {
+		if slices.Contains(r.Serving, f.Name) {
+			ev.serving = append(ev.serving, f)
+		}
+	}
 	for _, s := range h.stories {
 		ev.excuse(s)
 	}
