@@ -101,6 +101,18 @@ func (s *Node) setAbsent(absent bool) {
 // this node by the name that it has here.
 func (s *Node) Join(f fleet.Fleet, p fleet.Peers) { s.rt.Fleet.Join(f, p) }
 
+// SetAddr says where others reach this node, once that is known.
+func (s *Node) SetAddr(addr string) {
+	s.rt.Fleet.SetAddr(addr)
+	s.rt.Keeper.SetAddr(addr)
+}
+
+// AskFirst has Start ask who may be at the address of a process of this node's name before it takes the name. It is called
+// before Start.
+func (s *Node) AskFirst(answers func(ctx context.Context, addr string) bool) {
+	s.rt.Keeper.Answers = answers
+}
+
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
 func (s *Node) Start(ctx context.Context) error {
@@ -188,6 +200,7 @@ func (s *Node) Stop(ctx context.Context) error {
 	}
 	s.releaseShards(ctx)
 	s.end()
+	s.rt.Keeper.End(ctx)
 	s.engine.Shutdown()
 	return ctx.Err()
 }

@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -75,6 +77,26 @@ func (l endingLost) Accept() (net.Conn, error) {
 	}
 	return c, err
 }
+
+// mayAnswer reports whether somebody may be at an address: only who refuses a connection says that nobody is. An address
+// without a host, of every interface, or of a port that was not known yet, cannot be asked.
+func mayAnswer(ctx context.Context, addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err != nil || port == "0" || host == "" || ip != nil && ip.IsUnspecified() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return !errors.Is(err, syscall.ECONNREFUSED)
+	}
+	_ = c.Close()
+	return true
+}
+
+// askTimeout is how long an address may take to say whether somebody is there.
+const askTimeout = 500 * time.Millisecond
 
 // listen opens a port and names the flag to change when it cannot.
 func listen(ctx context.Context, flag, addr string) (net.Listener, error) {

@@ -178,7 +178,7 @@ func (s *owner) RenewSession(ctx context.Context, session store.Session) (store.
 		return store.Renewal{}, conn.WriteError("renew session", err)
 	}
 	if addr, isLost := v.(string); isLost {
-		return store.Renewal{}, store.SessionLost(addr)
+		return store.Renewal{}, &store.SessionLostError{Addr: addr}
 	}
 	r := list(v)
 	if len(r) == 0 {
