@@ -27,6 +27,10 @@ var (
 	// ErrFailed comes with ErrUnavailable or ErrUnknown of a store that does nothing any more until its process is started anew.
 	ErrFailed = errors.New("the store has failed")
 
+	// ErrDeleted comes with ErrFailed of a store whose data somebody deleted while it was open: a process that is started anew
+	// on it finds nothing.
+	ErrDeleted = errors.New("the data was deleted while the store was open")
+
 	// ErrUnknown means that a call was sent and its answer lost: it may have taken
 	// effect. Repeating it with the same arguments is safe.
 	ErrUnknown = errors.New("outcome unknown")
