@@ -75,6 +75,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Keeper = lease.New(rt.Store, rt.Log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
+	rt.Keeper.Addr = func() string { return rt.Fleet.Self().Addr }
 	rt.Keeper.OnLost = func() { s.topics.broadcast(&shard.LeaseLost{}) }
 	rt.Keeper.OnBack = func() {
 		s.setAbsent(false)
@@ -101,15 +102,9 @@ func (s *Node) setAbsent(absent bool) {
 // this node by the name that it has here.
 func (s *Node) Join(f fleet.Fleet, p fleet.Peers) { s.rt.Fleet.Join(f, p) }
 
-// SetAddr says where others reach this node, once that is known.
-func (s *Node) SetAddr(addr string) {
-	s.rt.Fleet.SetAddr(addr)
-	s.rt.Keeper.SetAddr(addr)
-}
-
-// AskFirst has Start ask who may be at the address of a process of this node's name before it takes the name. It is called
+// AskFirst has Start ask who may be at the address of a process of the node's name before it takes the name. It is called
 // before Start.
-func (s *Node) AskFirst(answers func(ctx context.Context, addr string) bool) {
+func AskFirst(s *Node, answers func(ctx context.Context, addr string) bool) {
 	s.rt.Keeper.Answers = answers
 }
 

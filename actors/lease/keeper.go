@@ -50,8 +50,10 @@ type Keeper struct {
 	// session of another start is taken that lasts still; nil: that is taken at once.
 	Answers func(ctx context.Context, addr string) bool
 
+	// Addr is where other nodes reach this one, as far as that is known by now; nil: as New was told.
+	Addr func() string
+
 	mu     sync.Mutex
-	addr   string    // of the node; guarded by mu
 	until  time.Time // monotonic: the lease is certainly alive before
 	isLost bool
 	absent bool  // OnAbsent was called since the lease was lost
@@ -68,7 +70,7 @@ const Renewals = 4
 
 // New returns a keeper of a session that is not open yet.
 func New(st store.Owner, log *slog.Logger, node store.Session) *Keeper {
-	return &Keeper{store: st, log: log, node: node, addr: node.Addr, done: make(chan struct{})}
+	return &Keeper{store: st, log: log, node: node, done: make(chan struct{})}
 }
 
 // NameTakenError says that a process of this node's name lives elsewhere.
@@ -106,13 +108,6 @@ func (k *Keeper) Open(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// SetAddr says where other nodes reach this one, once that is known.
-func (k *Keeper) SetAddr(addr string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.addr = addr
 }
 
 // End ends the session, so that the next process of the name need not ask who has it. It comes behind Close.
@@ -233,9 +228,9 @@ func (k *Keeper) Err() error {
 // Session is the node's, as the store knows it.
 func (k *Keeper) Session() store.Session {
 	session := k.node
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	session.Addr = k.addr
+	if k.Addr != nil {
+		session.Addr = k.Addr()
+	}
 	return session
 }
 

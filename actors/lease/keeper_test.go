@@ -84,7 +84,7 @@ func TestAnEndedSessionIsNobodys(t *testing.T) {
 		if err := first.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		first.SetAddr("10.0.0.1:9090")
+		first.Addr = func() string { return "10.0.0.1:9090" }
 		if addr := first.Session().Addr; addr != "10.0.0.1:9090" {
 			t.Errorf("the session is at %s", addr)
 		}

@@ -105,7 +105,7 @@ func cutGossip(ctx context.Context, r *round) error {
 	for _, other := range r.Nodes[1:] {
 		cables = append(cables, stand.Cable{From: alone, To: other.Name, Port: stand.GossipPort}, stand.Cable{From: other.Name, To: alone, Port: stand.GossipPort})
 	}
-	what := "cut " + alone + " from the gossip of the others, workers at " + stand.AddrOf(r.nodesOfWorkers())
+	what := "cut " + alone + " from the gossip of the others, workers at " + stand.AddrOf(nodesOfWorkers(r))
 	return r.broken(ctx, what, func() error {
 		if err := r.Net.Set(cables, true); err != nil {
 			return err

@@ -23,7 +23,7 @@ type process struct {
 }
 
 func (r *round) startWorker(name string) error {
-	p, err := r.join(party.Config{Role: "worker", Addr: stand.AddrOf(r.nodesOfWorkers()), Config: plan.Config{Name: name}})
+	p, err := r.join(party.Config{Role: "worker", Addr: stand.AddrOf(nodesOfWorkers(r)), Config: plan.Config{Name: name}})
 	r.workers = append(r.workers, p)
 	return err
 }

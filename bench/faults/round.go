@@ -69,7 +69,7 @@ func (r *round) sleep(ctx context.Context, d time.Duration) error {
 
 // nodesOfWorkers are those that workers connect to: all of them, but for a round with workers at one side of a cut, at
 // the first node or at the others, as its seed says.
-func (r *round) nodesOfWorkers() []*stand.Node {
+func nodesOfWorkers(r *round) []*stand.Node {
 	switch {
 	case !r.oneSided:
 		return r.Nodes

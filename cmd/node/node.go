@@ -129,7 +129,7 @@ func newRegistry() (*prometheus.Registry, error) {
 func newActors(cfg *Config, st store.Store, f *gossip, log *slog.Logger, reg *prometheus.Registry) *actors.Node {
 	node := actors.New(cfg.Actors, st, log, reg)
 	if cfg.Store != Embedded && cfg.Store != Memory { // of which this process has the only one
-		node.AskFirst(mayAnswer)
+		actors.AskFirst(node, mayAnswer)
 	}
 	if f != nil {
 		node.Join(f, f.peers)
@@ -247,7 +247,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 		return err
 	}
 	n.grpcAddr = l.Addr().String()
-	p.Actors.SetAddr(withPort(cfg.Actors.Addr, n.grpcAddr))
+	p.Actors.Membership().SetAddr(withPort(cfg.Actors.Addr, n.grpcAddr))
 	n.open.Store(true)
 	p.Ops.port.Open()
 	l = p.Gate.guard(endingLost{l, lostAfter})

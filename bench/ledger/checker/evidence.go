@@ -37,9 +37,9 @@ type Rules struct {
 // faults may have undone something.
 type evidence struct {
 	*History
-	stuckAfter int64 // ms
-	prompt     []string
-	serving    []verdict.Fault
+	stuckAfter int64    // ms
+	prompt     []string // names of faults
+	serving    []string // the same
 	excused    []excuse
 	offences   []verdict.Offence
 	told       int // changes, to watchers
@@ -48,11 +48,9 @@ type evidence struct {
 // newEvidence makes ready what rules look at. What a fault may have undone becomes unknown
 // in the history.
 func newEvidence(h *History, r *Rules) *evidence {
-	ev := &evidence{History: h, stuckAfter: cmp.Or(max(r.StuckAfter, 0), 10*time.Second).Milliseconds(), prompt: r.Prompt, excused: h.excused(r)}
-	for _, f := range h.faults {
-		if slices.Contains(r.Serving, f.Name) {
-			ev.serving = append(ev.serving, f)
-		}
+	ev := &evidence{
+		History: h, stuckAfter: cmp.Or(max(r.StuckAfter, 0), 10*time.Second).Milliseconds(), excused: h.excused(r),
+		prompt: r.Prompt, serving: r.Serving,
 	}
 	for _, s := range h.stories {
 		ev.excuse(s)

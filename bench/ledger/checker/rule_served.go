@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/ddq-io/ddq/bench/ledger/verdict"
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/bench/ledger/verdict"
+)
 
 // served looks whether a task that nothing but ddq made wait was delivered while a fault lasted that is to hold nobody up.
 func served(t *task) {
@@ -9,14 +13,10 @@ func served(t *task) {
 		return
 	}
 	_, ready := t.clock.Bounds(due)
-	ready = max(ready, t.stored().to)
-	for _, f := range t.serving {
-		since := max(ready, f.From)
-		until := since + t.stuckAfter*millisecond
-		if until > f.To || until > t.to {
-			continue
-		}
-		if r := t.remover(); r != nil && r.Mono < until {
+	for _, f := range t.faults {
+		until := max(ready, f.From, t.stored().to) + t.stuckAfter*millisecond
+		r := t.remover()
+		if !slices.Contains(t.serving, f.Name) || until > min(f.To, t.to) || r != nil && r.Mono < until {
 			continue
 		}
 		if len(t.deliveries) == 0 || t.deliveries[0].Mono > until {
