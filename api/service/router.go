@@ -33,17 +33,31 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	if err := r.limits.checkTask(t); err != nil {
 		return err
 	}
-	batch, err := r.batch(ctx, t.Topic)
+	batch, err := r.batch(ctx, t.Topic, false)
+	unmade := err != nil && err.Kind == problem.NotFound && !r.node.Config().NoAutoCreate
+	if unmade { // a task that is refused makes no topic
+		fresh := r.node.Topics().New(t.Topic)
+		batch, err = &actors.AddBatch{Topic: &fresh}, nil
+	}
 	if err != nil {
 		return err
 	}
-	topic, named := batch.Topic, t.Task.ID != ""
-	if err := r.resolve(t, topic); err != nil {
+	named := t.Task.ID != ""
+	if err := r.resolve(t, batch.Topic); err != nil {
 		return err
 	}
 	if err := r.entry.Admit(ctx, &t.Task); err != nil {
 		return err
 	}
+	if unmade {
+		if batch, err = r.batch(ctx, t.Topic, true); err == nil {
+			err = r.resolve(t, batch.Topic)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	topic := batch.Topic
 	if err := r.admission.Enter(ctx, topic); err != nil {
 		return err
 	}
@@ -61,13 +75,13 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	return nil
 }
 
-func (r *router) batch(ctx context.Context, topic string) (*actors.AddBatch, *problem.Error) {
+func (r *router) batch(ctx context.Context, topic string, create bool) (*actors.AddBatch, *problem.Error) {
 	for i := len(r.topics) - 1; i >= 0; i-- {
 		if r.topics[i].Config().Name == topic {
 			return r.batches[i], nil
 		}
 	}
-	ref, err := r.node.Topics().Open(ctx, topic, true)
+	ref, err := r.node.Topics().Open(ctx, topic, create)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +91,8 @@ func (r *router) batch(ctx context.Context, topic string) (*actors.AddBatch, *pr
 	return batch, nil
 }
 
-// resolve gives a task its id, due time, expiry and fingerprint. A delay counts
-// from a moment that the store's clock has not passed, and is rounded up: it is
-// never cut short. No delay means due on arrival.
+// resolve gives a task its id, due time, expiry and fingerprint. A delay counts from a moment that the store's clock has
+// not passed, and is rounded up: it is never cut short. No delay means due on arrival. It may be done again.
 func (r *router) resolve(t *NewTask, topic *store.Topic) *problem.Error {
 	now := store.Millis(r.now.UnixMilli())
 	if err := t.checkAgainst(topic, now); err != nil {
