@@ -86,6 +86,10 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		s.clocks.renewed(sent, received, now)
 		m.Unseen.Set(float64(len(rt.Fleet.Unseen())))
 	}
+	rt.Keeper.OnForgotten = func() {
+		m.Forgotten.Inc()
+		s.topics.forgotten.keep(s.topics)
+	}
 	rt.Keeper.OnWanted = s.Peer().Wanted
 	return s
 }

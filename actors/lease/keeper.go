@@ -42,6 +42,9 @@ type Keeper struct {
 	// between which moments that was; nil: nobody wants to know.
 	OnRenewed func(sent, received, now time.Time)
 
+	// OnForgotten is told that the store knew nothing of a session that it had; nil: nobody wants to know.
+	OnForgotten func()
+
 	// OnWanted is told of shards of this node that others asked for, if any; nil: nobody
 	// wants to know.
 	OnWanted func([]store.Wanted)
@@ -152,6 +155,9 @@ func (k *Keeper) Renew(ctx context.Context) {
 	renewal, err := k.store.RenewSession(call, k.Session())
 	if err == nil && k.OnRenewed != nil {
 		k.OnRenewed(sent, time.Now(), renewal.Now)
+	}
+	if renewal.Forgot && k.OnForgotten != nil {
+		k.OnForgotten()
 	}
 	if len(renewal.Wanted) > 0 && k.OnWanted != nil {
 		k.OnWanted(renewal.Wanted)

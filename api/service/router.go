@@ -33,31 +33,18 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	if err := r.limits.checkTask(t); err != nil {
 		return err
 	}
-	batch, err := r.batch(ctx, t.Topic, false)
-	unmade := err != nil && err.Kind == problem.NotFound && !r.node.Config().NoAutoCreate
-	if unmade { // a task that is refused makes no topic
-		fresh := r.node.Topics().New(t.Topic)
-		batch, err = &actors.AddBatch{Topic: &fresh}, nil
-	}
+	named := t.Task.ID != ""
+	batch, err := r.batch(ctx, t)
 	if err != nil {
 		return err
 	}
-	named := t.Task.ID != ""
-	if err := r.resolve(t, batch.Topic); err != nil {
+	topic := batch.Topic
+	if err := r.resolve(t, topic); err != nil {
 		return err
 	}
 	if err := r.entry.Admit(ctx, &t.Task); err != nil {
 		return err
 	}
-	if unmade {
-		if batch, err = r.batch(ctx, t.Topic, true); err == nil {
-			err = r.resolve(t, batch.Topic)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	topic := batch.Topic
 	if err := r.admission.Enter(ctx, topic); err != nil {
 		return err
 	}
@@ -75,13 +62,14 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	return nil
 }
 
-func (r *router) batch(ctx context.Context, topic string, create bool) (*actors.AddBatch, *problem.Error) {
+// batch is what has the tasks of a task's topic. One that the topic would refuse makes none.
+func (r *router) batch(ctx context.Context, t *NewTask) (*actors.AddBatch, *problem.Error) {
 	for i := len(r.topics) - 1; i >= 0; i-- {
-		if r.topics[i].Config().Name == topic {
+		if r.topics[i].Config().Name == t.Topic {
 			return r.batches[i], nil
 		}
 	}
-	ref, err := r.node.Topics().Open(ctx, topic, create)
+	ref, err := r.node.Topics().Open(ctx, t.Topic, true, func(fresh *store.Topic) *problem.Error { return r.resolve(t, fresh) })
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (s Session) Renewed(by store.Session, now time.Time) (Session, store.Renewa
 	if !by.Begin && s.Start != by.Start && s.Lives(now) {
 		return s, store.Renewal{}, &store.SessionLostError{Addr: s.Addr}
 	}
-	r := store.Renewal{Now: now}
+	r := store.Renewal{Now: now, Forgot: s.TTL == 0}
 	for shard, node := range s.wanted {
 		r.Wanted = append(r.Wanted, store.Wanted{Shard: shard, By: node})
 	}
