@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func TestShellCommandThatReadsNothing(t *testing.T) {
 var errHoldLost = errors.New("hold lost")
 
 // The command and its child both ignore SIGTERM. The child has one end of a
-// FIFO, which reads as ended when no process is left that has it.
+// FIFO, which reads as ended when no process is left that has it; one that lives on says so.
 func TestShellCommandDiesWithAllItStarted(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -61,12 +62,15 @@ func TestShellCommandDiesWithAllItStarted(t *testing.T) {
 		r, err := os.Open(fifo) // waits for the child
 		lose(errHoldLost)
 		if err == nil {
-			_, err = io.ReadAll(r)
+			var said []byte
+			if said, err = io.ReadAll(r); len(said) > 0 {
+				err = fmt.Errorf("the child %s", said)
+			}
 		}
 		ended <- err
 	}()
 	var out, errs bytes.Buffer
-	s := &shellCommand{command: `trap '' TERM; sleep 600 >"$FIFO" & wait; sleep 600`, environ: os.Environ(), out: &out, err: &errs}
+	s := &shellCommand{command: `trap '' TERM; (sleep 30; echo lived on) >"$FIFO" & wait; sleep 600`, environ: os.Environ(), out: &out, err: &errs}
 	if err := s.run(ctx, nil, []string{"FIFO=" + fifo}); !errors.Is(err, errHoldLost) {
 		t.Errorf("err = %v, want the reason for the cancellation", err)
 	}
