@@ -44,10 +44,10 @@ type dispatcher struct {
 	unheld   unheld
 	most     int // of unheld, see widen; 0: any number
 
-	remotes []*remoteNode // other nodes with shards of the topic
-	dealt   int           // whose turn it is of these, and of this node: places that cannot be divided
-	asked   []Ask         // room given to them, see Effects
-	voided  []Void        // credit on demand that found no task
+	remotes remoteNodes // other nodes with shards of the topic
+	dealt   int         // whose turn it is of these, and of this node: places that cannot be divided
+	asked   []Ask       // room given to them, see Effects
+	voided  []Void      // credit on demand that found no task
 }
 
 // readyTask is a due task waiting for a worker.

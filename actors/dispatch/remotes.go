@@ -36,15 +36,18 @@ func (r *remoteNode) compare() {
 	}
 }
 
-// remote returns a node, which is added when it is not known.
-func (c *dispatcher) remote(node string) *remoteNode {
-	for _, r := range c.remotes {
+// remoteNodes are the other nodes with shards of a topic.
+type remoteNodes []*remoteNode
+
+// of returns a node, which is added when it is not known.
+func (all *remoteNodes) of(node string) *remoteNode {
+	for _, r := range *all {
 		if r.name == node {
 			return r
 		}
 	}
 	r := &remoteNode{name: node, said: make(map[int64]int)}
-	c.remotes = append(c.remotes, r)
+	*all = append(*all, r)
 	return r
 }
 
@@ -62,7 +65,7 @@ func (c *dispatcher) link(id int64, node string) []assignment {
 // unlink says that a node can be asked on behalf of a subscription no more. So many tasks that were asked for did not
 // come: the node may not have heard that they were.
 func (c *dispatcher) unlink(id int64, node string, missing int) []assignment {
-	r := c.remote(node)
+	r := c.remotes.of(node)
 	r.hush(id)
 	r.asked -= missing
 	if s := c.sub(id); s != nil {
@@ -73,7 +76,7 @@ func (c *dispatcher) unlink(id int64, node string, missing int) []assignment {
 
 // demand records how many tasks wait for credit at another node, as it says over the link of a subscription.
 func (c *dispatcher) demand(id int64, node string, ready int) []assignment {
-	c.remote(node).say(id, ready)
+	c.remotes.of(node).say(id, ready)
 	return c.match()
 }
 
