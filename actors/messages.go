@@ -86,6 +86,8 @@ type (
 	askIdle struct{ reply chan bool } // buffered
 	// wantedShards, from the node: another node, which has workers, asked for shards of this one.
 	wantedShards struct{ numbers []int }
+	// tellAgain, from the topic itself: tell nodes again what is ready here.
+	tellAgain struct{}
 	// placeShards, from the topic itself: shards that were given up may be claimed again.
 	placeShards struct{ numbers []int }
 	// roomInBytes, from a subscription's budget: more of its tasks may be held.

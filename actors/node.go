@@ -75,6 +75,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Keeper = lease.New(rt.Store, rt.Log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
+	rt.Keeper.Addr = func() string { return rt.Fleet.Self().Addr }
 	rt.Keeper.OnLost = func() { s.topics.broadcast(&shard.LeaseLost{}) }
 	rt.Keeper.OnBack = func() {
 		s.setAbsent(false)
@@ -84,6 +85,10 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Keeper.OnRenewed = func(sent, received, now time.Time) {
 		s.clocks.renewed(sent, received, now)
 		m.Unseen.Set(float64(len(rt.Fleet.Unseen())))
+	}
+	rt.Keeper.OnForgotten = func() {
+		m.Forgotten.Inc()
+		s.topics.forgotten.keep(s.topics)
 	}
 	rt.Keeper.OnWanted = s.Peer().Wanted
 	return s
@@ -100,6 +105,12 @@ func (s *Node) setAbsent(absent bool) {
 // Join makes this node one of a fleet. It is called before Start. The fleet knows
 // this node by the name that it has here.
 func (s *Node) Join(f fleet.Fleet, p fleet.Peers) { s.rt.Fleet.Join(f, p) }
+
+// AskFirst has Start ask who may be at the address of a process of the node's name before it takes the name. It is called
+// before Start.
+func AskFirst(s *Node, answers func(ctx context.Context, addr string) bool) {
+	s.rt.Keeper.Answers = answers
+}
 
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
@@ -188,6 +199,7 @@ func (s *Node) Stop(ctx context.Context) error {
 	}
 	s.releaseShards(ctx)
 	s.end()
+	s.rt.Keeper.End(ctx)
 	s.engine.Shutdown()
 	return ctx.Err()
 }

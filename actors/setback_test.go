@@ -73,3 +73,42 @@ func TestEndsOfATimeToComeAreHeard(t *testing.T) {
 		}
 	})
 }
+
+// A schedule whose topic takes no tasks while the store's clock is ahead makes its run soon after both are right.
+func TestARunThatIsTriedAgainInATimeToComeIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memstore.New()
+		s := servicetest.Start(t, actors.Config{}, st)
+		defer s.Node().Stop(context.Background())
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		spec := everySpec(time.Hour)
+		spec.Grace = time.Hour
+		putSchedule(t, s.Node(), "hourly", spec)
+		pause := func(on bool) {
+			ref, err := s.Node().Topics().Open(t.Context(), "mail", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := *ref.Config()
+			c.EnqueuePaused = on
+			if _, err := s.Node().Store().PutTopic(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Node().Topics().Refresh(t.Context(), "mail"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(59 * time.Minute)
+		pause(true)
+		time.Sleep(time.Minute + time.Second)
+		st.SetClock(time.Hour / 2)
+		time.Sleep(10 * time.Second)
+		pause(false)
+		st.SetClock(0)
+		servicetest.EnqueueOne(t, s, servicetest.After("mail", "t", time.Minute)) // the node sees it
+		time.Sleep(30 * time.Second)
+		if got := w.Take(); len(got) != 1 {
+			t.Errorf("half a minute after the clock was put right %d tasks are delivered, want one", len(got))
+		}
+	})
+}

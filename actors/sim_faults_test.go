@@ -3,6 +3,7 @@ package actors_test
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -22,7 +23,37 @@ func (s *sim) trouble() {
 	for range s.plan.drops {
 		s.at(s.start.Add(s.between(10*time.Second, s.plan.active-10*time.Second)), s.drop)
 	}
+	rng := rand.New(rand.NewPCG(s.seed, 63))
+	for range s.plan.shuts {
+		at, which, lasts := simBetween(rng, 3*time.Second, s.plan.active-10*time.Second), rng.Int(), simBetween(rng, time.Millisecond, 2*s.plan.lease)
+		s.at(s.start.Add(at), func() { s.shut(which, lasts) })
+	}
 	s.planReshards()
+}
+
+// drawShuts draws how often a shard is away, from a source of its own like drawIdle: where messages go to other shards, which
+// are there meanwhile. Not where tasks expire: trouble excuses what nobody looked at for so long.
+func (s *sim) drawShuts(p *simPlan) int {
+	rng := rand.New(rand.NewPCG(s.seed, 62))
+	if p.away+p.chained == 0 || p.expiring || rng.IntN(2) == 0 {
+		return 0
+	}
+	return 1 + rng.IntN(6)
+}
+
+// shut has the primary of some shard be away for a while.
+func (s *sim) shut(which int, lasts time.Duration) {
+	shards := s.shards()
+	sh := shards[which%len(shards)].For(0)
+	s.log("%v is away", sh)
+	s.excuse(lasts)
+	s.faults.shut[sh]++
+	s.after(lasts, func() {
+		if s.faults.shut[sh] > 0 {
+			s.faults.shut[sh]--
+		}
+		s.log("%v is there: %v", sh, s.faults.shut[sh] == 0)
+	})
 }
 
 // drop deletes the topic with its tasks, under traffic.
@@ -188,7 +219,7 @@ func (p *simPlan) allowances() []checker.Allowance {
 // heal ends every fault.
 func (s *sim) heal() {
 	s.excuse(0)
-	s.faults = simFaults{full: make(map[store.Shard]int)}
+	s.faults = newSimFaults()
 	s.apart = nil
 	for _, n := range s.nodes {
 		n.cut = false

@@ -120,7 +120,7 @@ func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 		flows:     make(map[string]*simFlow),
 		away:      make(map[string]bool),
 		chains:    simChains{acked: make(map[string]bool), topics: make(map[string]string), keyed: make(map[string]bool)},
-		met:       make(map[string]bool), messages: newSimMessages(), dead: newSimDead(), faults: simFaults{full: make(map[store.Shard]int)},
+		met:       make(map[string]bool), messages: newSimMessages(), dead: newSimDead(), faults: newSimFaults(),
 		seed: seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
 		rng:   simRandom(seed),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),

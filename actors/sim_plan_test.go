@@ -71,6 +71,7 @@ type simPlan struct {
 	chainKeyed   bool // some of those have idempotency keys
 	chainShared  int  // so many, which others have, too; 0: each has one of its own
 	fulls        int  // times that a shard is full
+	shuts        int  // times that one is away
 
 	phases   []simPhase    // none: the run is the same all the time
 	expiring bool          // tasks may expire
@@ -142,11 +143,12 @@ func (s *sim) planFor() simPlan {
 	p.reshards = s.drawReshards(&p)
 	p.chained = s.drawChained(&p)
 	p.fulls = s.drawFulls(&p)
+	p.expiring = s.drawExpiring(&p)
+	p.shuts = s.drawShuts(&p)
 	p.edited = s.drawEdited(&p)
 	s.drawPolicies(&p)
 	p.shared = s.drawShared(&p)
 	p.phases = s.drawPhases(&p)
-	p.expiring = s.drawExpiring(&p)
 	p.requeues = s.drawRequeues(&p)
 	p.knobs = s.drawKnobs()
 	p.former = s.drawFormer()

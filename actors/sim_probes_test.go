@@ -29,6 +29,7 @@ var simProbes = []string{
 	"a topic goes on while a relay is behind messages that wait for it",
 	"two tasks of a page are undeliverable",
 	"an owner is gone when a shard has received its messages",
+	"a shard is away when messages are brought to it",
 }
 
 // simSeen counts the seeds of a campaign.

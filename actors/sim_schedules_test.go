@@ -492,7 +492,11 @@ var _ store.Cells = simCells{}
 func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
 	turn := st.s.whose()
 	asked, _ := ctx.Value(simAsked{}).(*simAsk)
-	return askAll(ctx, st.simStore, "commit", sh, true, func(m *memstore.Store) (store.Stamp, []store.CommitResult, error) {
+	op := "commit"
+	if slices.ContainsFunc(commits, func(c store.Commit) bool { return c.Receive != nil }) {
+		op = simBrings
+	}
+	return askAll(ctx, st.simStore, op, sh, true, func(m *memstore.Store) (store.Stamp, []store.CommitResult, error) {
 		walks := st.s.walksOf(m, sh, commits)
 		pending := st.s.pendingOf(sh, commits)
 		reasons := st.s.doubts(m, sh, commits)

@@ -19,6 +19,12 @@ type simFaults struct {
 	slow      float64 // chance of a call to take seconds
 
 	full map[store.Shard]int // shards that take nothing new
+	shut map[store.Shard]int // shards that refuse everything, as those of a primary that is away
+}
+
+// newSimFaults are none.
+func newSimFaults() simFaults {
+	return simFaults{full: make(map[store.Shard]int), shut: make(map[store.Shard]int)}
 }
 
 // simLies are broken promises of the store, for proof that a run notices.
@@ -66,6 +72,9 @@ type simStore struct {
 
 var _ store.Store = (*simStore)(nil)
 
+// simBrings is a commit that brings messages of another shard.
+const simBrings = "bring"
+
 // simCall is a store call under way.
 type simCall struct {
 	turn  simTurn // of who waits for it
@@ -104,6 +113,11 @@ func (s *sim) send(n *simNode, c *simCall, op string, shard store.Shard, writes 
 		there += s.between(100*time.Millisecond, 6*time.Second)
 	}
 	switch {
+	case s.faults.shut[shard.For(0)] > 0:
+		if op == simBrings {
+			s.sometimes("a shard is away when messages are brought to it")
+		}
+		s.answer(n, c, there+back, store.ErrUnavailable)
 	case s.faults.down:
 		s.answer(n, c, there+back, store.ErrUnavailable)
 	case n.cut, s.faults.silent, s.chance(s.faults.loseCall):

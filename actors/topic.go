@@ -74,7 +74,7 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.links.openAll()
 	case *AddBatch, *shard.BecameReady, *shard.SettledHolds, *shard.Refunded, *shard.HoldOutcome, *shard.Owned, *shard.Lost, *shard.ReadyGone:
 		t.shards.receive(m)
-	case *grant, *roomInBytes, *subscribe, *abandoned, *unsubscribe, *countSubscriptions, *listWorkers, *askIdle, *wantedShards, *placeShards:
+	case *grant, *roomInBytes, *subscribe, *abandoned, *unsubscribe, *countSubscriptions, *listWorkers, *askIdle, *wantedShards, *placeShards, *tellAgain:
 		t.subs.receive(c, m)
 	case *runtime.CallDone, *limiterTick, *limitsFreed, *passNotices, *shard.AdmissionsEnded:
 		t.limits.receive(m)

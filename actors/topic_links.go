@@ -36,7 +36,7 @@ func (t *topicLinks) receive(m any) {
 	now := t.Clock.Now()
 	switch m := m.(type) {
 	case *linkOpened:
-		t.core.Link(now, m.link.sub.ID, m.link.node, true)
+		t.core.Link(now, m.link.sub.ID, m.link.node)
 	case *linkDemand:
 		t.onDemand(m)
 	case *linkClosed:
@@ -96,21 +96,15 @@ func (t *topicLinks) onDemand(m *linkDemand) {
 	if m.returned > 0 {
 		t.core.Refund(t.Clock.Now(), m.link.sub.ID, m.returned)
 	}
-	t.core.Demand(t.Clock.Now(), m.link.node, m.ready)
+	t.core.Demand(t.Clock.Now(), m.link.sub.ID, m.link.node, m.ready)
 }
 
 // onClosed gives back the credit that the other node had, and tries again
 // while it is a member.
 func (t *topicLinks) onClosed(m *linkClosed) {
-	l, now := m.link, t.Clock.Now()
+	l := m.link
 	delete(t.byKey, linkKey{l.sub.ID, l.node})
-	t.core.Link(now, l.sub.ID, l.node, false)
-	if !t.linked(l.node) {
-		t.core.Demand(now, l.node, 0)
-	}
-	if n := l.outstanding(); n > 0 {
-		t.core.Refund(now, l.sub.ID, n)
-	}
+	t.core.Unlink(t.Clock.Now(), l.sub.ID, l.node, max(0, l.outstanding()))
 	if t.subscribers[l.sub.ID] == nil || t.draining != nil {
 		return
 	}
@@ -118,15 +112,6 @@ func (t *topicLinks) onClosed(m *linkClosed) {
 		t.log.Debug("link closed", "topic", t.topic.Name, "node", l.node, "err", m.err)
 	}
 	t.after(reopenAfter, &reopenLink{l.sub.ID, l.node})
-}
-
-func (t *topicLinks) linked(node string) bool {
-	for key := range t.byKey {
-		if key.node == node {
-			return true
-		}
-	}
-	return false
 }
 
 func (t *topicLinks) reopen(m *reopenLink) {
@@ -146,9 +131,7 @@ func (t *topicLinks) ask(asks []dispatch.Ask) (refused bool) {
 	for _, a := range asks {
 		l := t.byKey[linkKey{a.Sub, a.Node}]
 		if l == nil {
-			now := t.Clock.Now()
-			t.core.Link(now, a.Sub, a.Node, false)
-			t.core.Refund(now, a.Sub, a.N)
+			t.core.Unlink(t.Clock.Now(), a.Sub, a.Node, a.N)
 			refused = true
 			continue
 		}

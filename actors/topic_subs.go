@@ -21,7 +21,9 @@ type topicSubs struct {
 	links *topicLinks
 
 	informed map[string]*subscription.Subscriber // by party: the one subscription that is told
-	told     map[string]int                      // by party: how many tasks it knows to be ready here
+	told     map[string]int                      // by party: how many tasks it knows to be ready here, at least
+	asked    map[string]bool                     // by party: it has asked for tasks since the last tellAgain
+	telling  bool                                // a tellAgain is to come
 	left     time.Time                           // when the last of those went that noteWorkers counts
 }
 
@@ -39,6 +41,7 @@ func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
 		links:      links,
 		informed:   make(map[string]*subscription.Subscriber),
 		told:       make(map[string]int),
+		asked:      make(map[string]bool),
 	}
 	t.noteWorkers()
 	return t
@@ -71,6 +74,8 @@ func (t *topicSubs) receive(c actor.Context, m any) {
 		m.reply <- t.list(m)
 	case *wantedShards:
 		t.yield(m.numbers)
+	case *tellAgain:
+		t.forgetTold()
 	case *placeShards:
 		for _, n := range m.numbers {
 			t.ref.place(n)
@@ -100,8 +105,8 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 		Visibility:  m.options.Visibility,
 		Bytes:       sub.Budget,
 	})
-	if key := sub.Party; m.options.OnDemand && t.informed[key] == nil {
-		t.informed[key] = sub
+	if m.options.OnDemand {
+		t.inform(sub)
 	}
 	for _, other := range t.Fleet.Others() {
 		t.links.open(sub, other)
@@ -146,6 +151,13 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	}
 }
 
+// inform has a party told over a subscription from now on, and once more what is ready: what it was
+// told over another one may have got lost, or will. The youngest is the one that certainly goes on.
+func (t *topicSubs) inform(sub *subscription.Subscriber) {
+	t.informed[sub.Party] = sub
+	delete(t.told, sub.Party)
+}
+
 // successor picks another subscription of a node to tell what is ready.
 func (t *topicSubs) successor(gone *subscription.Subscriber) {
 	peer := gone.Party
@@ -156,8 +168,7 @@ func (t *topicSubs) successor(gone *subscription.Subscriber) {
 	delete(t.told, peer)
 	for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 		if sub.Party == peer {
-			t.informed[peer] = sub
-			return
+			t.inform(sub)
 		}
 	}
 }
@@ -233,15 +244,21 @@ func (t *topicSubs) nodesChanged() {
 func (t *topicSubs) granted(m *grant) {
 	if sub := t.subscribers[m.sub]; sub != nil && sub.Options.OnDemand {
 		t.told[sub.Party] = max(0, t.told[sub.Party]-m.n)
+		t.asked[sub.Party] = true
 	}
 }
 
-// giveVoid gives back credit on demand that found no task.
+// giveVoid gives back credit on demand that found no task. What that says of ready tasks ends with the
+// subscription, so a party that is told over another one knows of no more tasks by it.
 func (t *topicSubs) giveVoid(voids []dispatch.Void) {
 	ready := t.core.Offer()
 	for _, v := range voids {
-		if sub := t.subscribers[v.Sub]; sub != nil {
-			sub.Out.Demand(ready, v.N)
+		sub := t.subscribers[v.Sub]
+		if sub == nil {
+			continue
+		}
+		sub.Out.Demand(ready, v.N)
+		if t.informed[sub.Party] == sub || ready < t.told[sub.Party] {
 			t.told[sub.Party] = ready
 		}
 	}
@@ -255,5 +272,21 @@ func (t *topicSubs) demands() {
 			sub.Out.Demand(ready, 0)
 			t.told[sub.Party] = ready
 		}
+		if !t.telling && sub.Options.ByNode() && t.told[sub.Party] > 0 {
+			t.telling = true
+			t.after(t.ref.shared.Settings.Knobs.WithDefaults().TellEvery, &tellAgain{})
+		}
 	}
+}
+
+// forgetTold has nodes told again that have asked for nothing for a while: what they were told is a hint, and may be lost
+// to them.
+func (t *topicSubs) forgetTold() {
+	t.telling = false
+	for party, sub := range t.informed {
+		if sub.Options.ByNode() && !t.asked[party] {
+			delete(t.told, party)
+		}
+	}
+	clear(t.asked)
 }

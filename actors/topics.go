@@ -46,6 +46,7 @@ type Topics struct {
 	lives      shardLives
 	wakes      wakeTimes
 	shown      shownDepths
+	forgotten  forgotten
 }
 
 // Admission lets a topic be created, or says why it may not. Whoever creates it calls done when it is there, or
@@ -235,6 +236,7 @@ func (s *Topics) closeIfReplaced(ctx context.Context, was *store.Topic) {
 	case errors.Is(err, store.ErrTopicNotFound) || err == nil && t.Life != was.Life:
 		s.rt.Log.Info("topic closed: it was deleted elsewhere", "topic", was.Name)
 		s.rt.Meter.Forget(was.Name)
+		s.forgotten.close(*was)
 	case err == nil && replaced(was, &t):
 		s.rt.Log.Error("topic closed: the store has forgotten a reshard, and shards that it does not have may have tasks",
 			"topic", was.Name, "first", was.First, "shards", was.Shards)

@@ -29,9 +29,9 @@ func (s *Topics) OpenActive(ctx context.Context) error {
 	return err
 }
 
-// Open returns an open topic. An unknown one is created when create is set and
-// the configuration allows it.
-func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *problem.Error) {
+// Open returns an open topic. An unknown one is created when create is set and the configuration allows it, and so do
+// checks, which are told what it would be.
+func (s *Topics) Open(ctx context.Context, name string, create bool, checks ...func(*store.Topic) *problem.Error) (*Topic, *problem.Error) {
 	if ref, ok := s.inUse(name); ok {
 		return ref, nil
 	}
@@ -48,7 +48,13 @@ func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *p
 	}
 	t, err := s.rt.Store.GetTopic(ctx, name)
 	if errors.Is(err, store.ErrTopicNotFound) && create && !s.cfg.NoAutoCreate {
-		t, err = s.autoCreate(ctx, name)
+		t = s.forgotten.asItWas(s.New(name))
+		for _, check := range checks {
+			if err := check(&t); err != nil {
+				return nil, err
+			}
+		}
+		t, err = s.autoCreate(ctx, t)
 	}
 	if errors.Is(err, store.ErrTopicNotFound) {
 		return nil, problem.NoTopic(name)
@@ -59,10 +65,13 @@ func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *p
 	return s.openLocked(ctx, t)
 }
 
-func (s *Topics) autoCreate(ctx context.Context, name string) (store.Topic, error) {
-	created, err := s.Create(ctx, s.New(name))
+func (s *Topics) autoCreate(ctx context.Context, t store.Topic) (store.Topic, error) {
+	created, err := s.Create(ctx, t)
 	if errors.Is(err, store.ErrTopicExists) {
-		return s.rt.Store.GetTopic(ctx, name)
+		return s.rt.Store.GetTopic(ctx, t.Name)
+	}
+	if err == nil && s.forgotten.drop(t.Name) {
+		s.rt.Log.Error("topic made again, with the policy that this node knew: the store has forgotten it", "topic", t.Name)
 	}
 	return created, err
 }

@@ -48,7 +48,9 @@ tasks that show it.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&allow, "allow", nil, "FAULT=TIME: what was answered from that long before the fault until its end may have been undone, as a power cut with appendfsync everysec may (2s)")
+	f.StringSliceVar(&rules.Prompt, "prompt", nil, "faults that keep no task waiting that no worker has, as the end of a worker does not")
 	f.StringSliceVar(&rules.TokensLost, "tokens-lost", nil, "faults that may undo what was taken of rates, as a failover to a replica may")
+	f.StringSliceVar(&rules.Serving, "serving", nil, "faults during which a task that is due is delivered within the time of --stuck-after")
 	f.DurationVar(&rules.StuckAfter, "stuck-after", 10*time.Second, "how long after its due time a task may lie in the store at the end")
 	f.IntVar(&timelines, "timelines", 10, "most offenders to show")
 	f.StringVarP(&output, "output", "o", "table", "table or json")

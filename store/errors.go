@@ -27,6 +27,10 @@ var (
 	// ErrFailed comes with ErrUnavailable or ErrUnknown of a store that does nothing any more until its process is started anew.
 	ErrFailed = errors.New("the store has failed")
 
+	// ErrDeleted comes with ErrFailed of a store whose data somebody deleted while it was open: a process that is started anew
+	// on it finds nothing.
+	ErrDeleted = errors.New("the data was deleted while the store was open")
+
 	// ErrUnknown means that a call was sent and its answer lost: it may have taken
 	// effect. Repeating it with the same arguments is safe.
 	ErrUnknown = errors.New("outcome unknown")
@@ -79,11 +83,17 @@ func (e *OwnedError) Error() string { return ErrOwned.Error() + ": " + e.Node }
 // Is makes it ErrOwned.
 func (e *OwnedError) Is(target error) bool { return target == ErrOwned }
 
-// SessionLost is ErrSessionLost of a renewal, with the address of the process that has the
-// session.
-func SessionLost(addr string) error {
-	if addr != "" {
-		addr = " at " + addr
+// SessionLostError is ErrSessionLost of a renewal, with the address of the process that has the
+// session; empty: it gave none.
+type SessionLostError struct{ Addr string }
+
+func (e *SessionLostError) Error() string {
+	at := ""
+	if e.Addr != "" {
+		at = " at " + e.Addr
 	}
-	return fmt.Errorf("renew session: %w: another process of its name%s renews it", ErrSessionLost, addr)
+	return fmt.Sprintf("renew session: %v: another process of its name%s renews it", ErrSessionLost, at)
 }
+
+// Is makes it ErrSessionLost.
+func (e *SessionLostError) Is(target error) bool { return target == ErrSessionLost }

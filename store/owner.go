@@ -101,6 +101,10 @@ type Session struct {
 type Renewal struct {
 	Now time.Time // by the store's clock
 
+	// Forgot says that the store knew no session of the node: the node is new to it, or the store was
+	// emptied or set back since.
+	Forgot bool
+
 	// Wanted are shards of the node that others asked for since the renewal before, in any
 	// order. It is a hint: of more than MaxWanted some are left out, and others may ask for
 	// a shard that is not the node's any more.

@@ -7,7 +7,6 @@ import (
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/schedule/access"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // step returns what becomes of each cell for which something does.
@@ -47,18 +46,12 @@ func (l *look) step(ctx context.Context) (commits []store.Commit, kept []schedul
 			l.Metrics.Corrupt.Inc()
 			l.Log.Error("the cell of a schedule cannot be read", "topic", l.ID.Topic, "shard", l.ID.N, "cell", look.Cell.ID.Key(), "err", err)
 		}
-		missing, failed := access.Discard(ctx, l.Tasks, l.Topic, k.Discard)
+		requeued, failed := access.Discard(ctx, l.Tasks, l.Topic, l.ID, k.Discard)
 		if failed != nil {
 			return nil, nil, nil, failed
 		}
-		if len(missing) > 0 {
-			there, err := l.find(ctx, missing)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			look.Requeued = schedule.StillLive(there)
-		}
-		if len(look.Requeued) > 0 {
+		if len(requeued) > 0 {
+			look.Requeued = append(look.Requeued, requeued...)
 			if k, err = schedule.Keep(look, env); err != nil {
 				return nil, nil, nil, err // it was readable a moment ago
 			}
@@ -89,7 +82,7 @@ func commitSize(c *store.Commit) int {
 // findEnded looks at the tasks of runs that have been open for long. That some have ended,
 // and that was not told, is repaired.
 func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, error) {
-	found, err := l.find(ctx, ids)
+	found, err := access.Find(ctx, l.Tasks, l.Topic, l.ID, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -99,28 +92,6 @@ func (l *look) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, e
 		l.Log.Warn("ends of runs were not told", "topic", l.ID.Topic, "shard", l.ID.N, "count", len(lost))
 	}
 	return lost, nil
-}
-
-// find looks up tasks of runs, and those that are not here in the other shards of the topic: in one of before a
-// reshard they may have begun, and to one of behind it a dead letter moves when it is requeued.
-func (l *look) find(ctx context.Context, ids []string) ([]store.Snapshot, error) {
-	_, found, err := store.GetAll(ctx, l.Tasks, l.ID, ids)
-	if err != nil {
-		return nil, err
-	}
-	for i := range found {
-		for _, s := range place.Candidates(l.Topic, found[i].ID) {
-			if s == l.ID || found[i].State != store.StateUnknown {
-				continue
-			}
-			_, there, err := l.Tasks.Get(ctx, s, []string{found[i].ID})
-			if err != nil {
-				return nil, err
-			}
-			found[i] = there[0]
-		}
-	}
-	return found, nil
 }
 
 // noteGone records that a cell is gone: what was told to it is dropped.

@@ -51,6 +51,12 @@ type look struct {
 
 func (l *look) run(ctx context.Context) *Outcome {
 	l.out.Began, l.out.Progress = l.Now(), l.Progress
+	if l.clock.begin(l.out.Began) {
+		l.Progress = l.Progress.anew()
+		l.out.Progress = l.Progress
+	}
+	through := false
+	defer func() { l.clock.end(l.Now(), through) }()
 	l.Busy = l.Busy && !l.former()
 	if l.Changed {
 		l.quiet = quietEnds{}
@@ -80,6 +86,7 @@ func (l *look) run(ctx context.Context) *Outcome {
 	if l.out.Err == nil && l.former() {
 		l.out.Err = mover{l}.move(ctx)
 	}
+	through = l.out.Err == nil && !l.brief && l.out.Progress.wakes == store.Wake{}
 	return &l.out
 }
 
@@ -91,7 +98,7 @@ func (l *look) read(ctx context.Context) (err error) {
 	if told, err := (toldLook{l}).read(ctx); told || err != nil {
 		return err
 	}
-	to := l.Now().Add(l.Progress.leadOf() - schedule.Lead)
+	to := max(l.Now().Add(l.Progress.leadOf()-schedule.Lead), l.clock.until)
 	stamp, wakes, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: l.Progress.wakes, To: to, Limit: l.Knobs.PassBatch})
 	if another := l.Progress.from != 0 && l.Progress.from != stamp.Server; another && err == nil { // it may have been set back
 		l.Progress = l.Progress.over()

@@ -49,6 +49,7 @@ type Looker struct {
 	smooth smooth.Smoother               // where tasks with slack went
 	quiet  quietEnds                     // of schedules, as looks committed them
 	warned map[store.CellID]store.Millis // walks that are behind, and when that was logged
+	clock  setBack
 }
 
 // NewLooker returns the looker of a shard.
@@ -103,6 +104,12 @@ func (p *Progress) leadOf() time.Duration { return max(p.lead, schedule.Lead) }
 // is known.
 func (p Progress) over() Progress {
 	p.Taken, p.Heard, p.forget, p.putOff, p.wakes, p.others, p.checked = 0, 0, 0, 0, store.Wake{}, store.Wake{}, store.Wake{}
+	return p
+}
+
+// anew is how far looks have come where the clock was set back: what they were to do at a moment is due.
+func (p Progress) anew() Progress {
+	p.wakes, p.crowdsAt, p.checkAt, p.whole = store.Wake{}, 0, 0, 0
 	return p
 }
 

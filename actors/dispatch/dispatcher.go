@@ -44,16 +44,10 @@ type dispatcher struct {
 	unheld   unheld
 	most     int // of unheld, see widen; 0: any number
 
-	remotes []*remoteNode // other nodes with shards of the topic
-	dealt   int           // whose turn it is of these, and of this node: places that cannot be divided
-	asked   []Ask         // room given to them, see Effects
-	voided  []Void        // credit on demand that found no task
-}
-
-// remoteNode is another node as the dispatcher sees it.
-type remoteNode struct {
-	name  string
-	ready int // tasks that wait for credit there, as far as is known
+	remotes remoteNodes // other nodes with shards of the topic
+	dealt   int         // whose turn it is of these, and of this node: places that cannot be divided
+	asked   []Ask       // room given to them, see Effects
+	voided  []Void      // credit on demand that found no task
 }
 
 // readyTask is a due task waiting for a worker.
@@ -169,33 +163,6 @@ func (c *dispatcher) reserve(n int) []int64 {
 // subscribe adds a subscription without credit.
 func (c *dispatcher) subscribe(s *Subscription) []assignment {
 	c.subs = append(c.subs, &subState{ID: s.ID, Max: s.MaxInFlight, OnDemand: s.OnDemand, visibility: s.Visibility, bytes: s.Bytes})
-	return c.match()
-}
-
-// link says whether a node can be asked on behalf of a subscription.
-func (c *dispatcher) link(id int64, node string, open bool) []assignment {
-	s := c.sub(id)
-	switch {
-	case s == nil:
-	case !open:
-		delete(s.links, node)
-	case s.links == nil:
-		s.links = map[string]bool{node: true}
-	default:
-		s.links[node] = true
-	}
-	return c.match()
-}
-
-// demand records how many tasks wait for credit at another node.
-func (c *dispatcher) demand(node string, ready int) []assignment {
-	for _, r := range c.remotes {
-		if r.name == node {
-			r.ready = ready
-			return c.match()
-		}
-	}
-	c.remotes = append(c.remotes, &remoteNode{node, ready})
 	return c.match()
 }
 
@@ -330,64 +297,6 @@ func (c *dispatcher) free() (n int) {
 		n += s.room()
 	}
 	return max(0, n-c.reserved)
-}
-
-// askRemotes gives room to tasks of other nodes. When there is not enough for all
-// tasks, each node has its share of it, this one too: tasks do not wait longer for
-// being elsewhere.
-func (c *dispatcher) askRemotes() {
-	if len(c.remotes) == 0 {
-		return
-	}
-	for i, n := range c.shares(min(c.room(), c.free())) {
-		r := c.remotes[i]
-		if c.paced {
-			n = min(n, c.asks)
-		}
-		c.deal(min(n, c.free()), r.name, func(s *subState, share int) {
-			c.asked = append(c.asked, Ask{s.ID, r.name, share})
-			r.ready -= share
-			c.asks -= share
-		})
-	}
-}
-
-// shares is how much of the room each other node has. What cannot be divided goes round, over this node too.
-func (c *dispatcher) shares(room int) []int {
-	shares, ready := make([]int, len(c.remotes)), make([]int, len(c.remotes)+1)
-	own := len(c.remotes) // the last of ready
-	ready[own] = c.deliverable()
-	all := ready[own]
-	for i, r := range c.remotes {
-		if r.ready > 0 && c.open(r.name) > 0 {
-			ready[i] = r.ready
-			all += r.ready
-		}
-	}
-	if room >= all {
-		return ready[:own]
-	}
-	left := room
-	for i, n := range ready {
-		n = n * room / all
-		ready[i] -= n
-		left -= n
-		if i < own {
-			shares[i] = n
-		}
-	}
-	for ; left > 0; c.dealt++ {
-		i := c.dealt % len(ready)
-		if ready[i] == 0 {
-			continue
-		}
-		ready[i]--
-		left--
-		if i < own {
-			shares[i]++
-		}
-	}
-	return shares
 }
 
 // room is what subscriptions of this node's workers may be given.

@@ -60,11 +60,11 @@ func scenarioStep(t *testing.T, c *dispatcher, d *datadriven.TestData) string {
 	case "ready":
 		out = c.add(shard, scenarioTasks(d.Input))
 	case "link":
-		out = c.link(sub, node, true)
+		out = c.link(sub, node)
 	case "unlink":
-		out = c.link(sub, node, false)
+		out = c.unlink(sub, node, n)
 	case "demand":
-		out = c.demand(node, n)
+		out = c.demand(sub, node, n)
 	case "reserve":
 		given = c.reserve(n)
 	case "drop":

@@ -79,14 +79,18 @@ func (t *Topic) Unassign(now time.Time, to Address, n int) { t.hold(now, t.core.
 // Roomy is called when a subscription has room in bytes again.
 func (t *Topic) Roomy(now time.Time) { t.hold(now, t.core.match()) }
 
-// Link says whether a node can be asked on behalf of a subscription.
-func (t *Topic) Link(now time.Time, sub int64, node string, open bool) {
-	t.hold(now, t.core.link(sub, node, open))
+// Link says that a node can be asked on behalf of a subscription.
+func (t *Topic) Link(now time.Time, sub int64, node string) { t.hold(now, t.core.link(sub, node)) }
+
+// Unlink says that it can be no more, and that so many of the tasks that were asked for did not come.
+func (t *Topic) Unlink(now time.Time, sub int64, node string, missing int) {
+	t.hold(now, t.core.unlink(sub, node, missing))
 }
 
-// Demand says how many tasks wait for credit at another node.
-func (t *Topic) Demand(now time.Time, node string, ready int) {
-	t.hold(now, t.core.demand(node, ready))
+// Demand says how many tasks wait for credit at another node, by what it said over the link of a
+// subscription.
+func (t *Topic) Demand(now time.Time, sub int64, node string, ready int) {
+	t.hold(now, t.core.demand(sub, node, ready))
 }
 
 // Pause stops or resumes handing out tasks.

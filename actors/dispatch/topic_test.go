@@ -83,9 +83,9 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 	case "settled":
 		s.Settled(now, a.sub, a.n)
 	case "link":
-		s.Link(now, a.sub, a.node, true)
+		s.Link(now, a.sub, a.node)
 	case "demand":
-		s.Demand(now, a.node, a.n)
+		s.Demand(now, a.sub, a.node, a.n)
 	case "drop":
 		s.Drop(now, a.shard)
 	case "shard-ended":

@@ -15,10 +15,10 @@ func TestPlacesGoRound(t *testing.T) {
 	c, now := dispatch.NewTopic("t"), time.UnixMilli(1_700_000_000_000)
 	c.Shards([]bool{true})
 	c.Subscribe(now, &dispatch.Subscription{ID: 1, MaxInFlight: 1, Visibility: time.Minute})
-	c.Link(now, 1, "a", true)
-	c.Link(now, 1, "b", true)
-	c.Demand(now, "a", 100)
-	c.Demand(now, "b", 100)
+	c.Link(now, 1, "a")
+	c.Link(now, 1, "b")
+	c.Demand(now, 1, "a", 100)
+	c.Demand(now, 1, "b", 100)
 	var es []store.Entry
 	for i := range 100 {
 		es = append(es, store.Entry{ID: fmt.Sprint(i), Due: store.Millis(i)})
@@ -35,8 +35,8 @@ func TestPlacesGoRound(t *testing.T) {
 			got["here"] += len(h.Tasks)
 		}
 		c.Settled(now, 1, 1)
-		c.Demand(now, "a", 100)
-		c.Demand(now, "b", 100)
+		c.Demand(now, 1, "a", 100)
+		c.Demand(now, 1, "b", 100)
 	}
 	for _, node := range []string{"here", "a", "b"} {
 		if got[node] < 15 || got[node] > 25 {

@@ -107,7 +107,7 @@ func (w *world) join(i, places int, lends bool) {
 	n.core.Subscribe(w.now, &dispatch.Subscription{ID: sub, MaxInFlight: places, Visibility: time.Hour, OnDemand: lends})
 	if lends {
 		n.lender = w.nodes[0]
-		n.lender.core.Link(w.now, sub, n.name, true)
+		n.lender.core.Link(w.now, sub, n.name)
 	} else {
 		n.core.Grant(w.now, sub, places)
 	}
@@ -243,7 +243,7 @@ func (n *worldNode) demand(back int) {
 		if back > 0 {
 			n.lender.core.Refund(n.now, sub, back)
 		}
-		n.lender.core.Demand(n.now, n.name, ready)
+		n.lender.core.Demand(n.now, sub, n.name, ready)
 		n.lender.again()
 	})
 }

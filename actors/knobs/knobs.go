@@ -4,12 +4,16 @@ package knobs
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
 
 // Knobs are those numbers. Nobody but a test sets one: zero fields take the defaults.
 type Knobs struct {
+	// TellEvery is how long another node may ask for nothing of what it was told is ready, until it is told again; 1 s.
+	TellEvery time.Duration
+
 	// Of the relay.
 	RelayPage   int // messages that are read at a time, store.MaxReceive at most; 1,024
 	RelayWindow int // messages that a walk of a queue passes at most as their shards take nothing; 1,024
@@ -31,6 +35,7 @@ type Knobs struct {
 
 // WithDefaults fills in the fields that are zero.
 func (k Knobs) WithDefaults() Knobs {
+	k.TellEvery = cmp.Or(k.TellEvery, time.Second)
 	k.RelayPage = cmp.Or(k.RelayPage, 1024)
 	k.RelayWindow = cmp.Or(k.RelayWindow, 1024)
 	k.EndBatch = cmp.Or(k.EndBatch, 1000)

@@ -42,9 +42,19 @@ type Keeper struct {
 	// between which moments that was; nil: nobody wants to know.
 	OnRenewed func(sent, received, now time.Time)
 
+	// OnForgotten is told that the store knew nothing of a session that it had; nil: nobody wants to know.
+	OnForgotten func()
+
 	// OnWanted is told of shards of this node that others asked for, if any; nil: nobody
 	// wants to know.
 	OnWanted func([]store.Wanted)
+
+	// Answers reports whether somebody may be at the address of the process that has the session. It is asked before the
+	// session of another start is taken that lasts still; nil: that is taken at once.
+	Answers func(ctx context.Context, addr string) bool
+
+	// Addr is where other nodes reach this one, as far as that is known by now; nil: as New was told.
+	Addr func() string
 
 	mu     sync.Mutex
 	until  time.Time // monotonic: the lease is certainly alive before
@@ -66,16 +76,53 @@ func New(st store.Owner, log *slog.Logger, node store.Session) *Keeper {
 	return &Keeper{store: st, log: log, node: node, done: make(chan struct{})}
 }
 
-// Open opens the session. It fails when the store does.
+// NameTakenError says that a process of this node's name lives elsewhere.
+type NameTakenError struct{ Node, Addr string }
+
+func (e *NameTakenError) Error() string {
+	return fmt.Sprintf("the server at %s is node %q of this store, and lives: stop it, or give this one another --node-name", e.Addr, e.Node)
+}
+
+// Open opens the session: at once where nobody has it, or where nobody is at the address of who has it. Else the
+// store is asked until that session is over. One that is renewed meanwhile is of a process that lives:
+// NameTakenError. Open fails when the store does.
 func (k *Keeper) Open(ctx context.Context) error {
-	begin := k.node
-	begin.Begin = true
-	sent := time.Now()
-	if _, err := k.store.RenewSession(ctx, begin); err != nil {
-		return err
+	session := k.Session()
+	session.Begin = k.Answers == nil
+	for patience := time.Now().Add(k.node.TTL + k.node.TTL/2); ; {
+		sent := time.Now()
+		_, err := k.store.RenewSession(ctx, session)
+		lost := (*store.SessionLostError)(nil)
+		switch {
+		case err == nil:
+			k.until = sent.Add(k.node.TTL)
+			return nil
+		case !errors.As(err, &lost):
+			return err
+		case sent.After(patience):
+			return &NameTakenError{k.node.Node, lost.Addr}
+		case !k.Answers(ctx, lost.Addr):
+			session.Begin = true
+			continue
+		}
+		select {
+		case <-time.After(k.node.TTL / Renewals):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	k.until = sent.Add(k.node.TTL)
-	return nil
+}
+
+// End ends the session, so that the next process of the name need not ask who has it. It comes behind Close.
+func (k *Keeper) End(ctx context.Context) {
+	if k.Answers == nil || k.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.node.TTL/2)
+	defer cancel()
+	last := k.Session()
+	last.TTL = time.Millisecond
+	_, _ = k.store.RenewSession(ctx, last) // else it runs out by itself
 }
 
 // Start keeps the session until close.
@@ -105,9 +152,12 @@ func (k *Keeper) Renew(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, k.node.TTL/2)
 	defer cancel()
 	sent := time.Now()
-	renewal, err := k.store.RenewSession(call, k.node)
+	renewal, err := k.store.RenewSession(call, k.Session())
 	if err == nil && k.OnRenewed != nil {
 		k.OnRenewed(sent, time.Now(), renewal.Now)
+	}
+	if renewal.Forgot && k.OnForgotten != nil {
+		k.OnForgotten()
 	}
 	if len(renewal.Wanted) > 0 && k.OnWanted != nil {
 		k.OnWanted(renewal.Wanted)
@@ -182,7 +232,13 @@ func (k *Keeper) Err() error {
 }
 
 // Session is the node's, as the store knows it.
-func (k *Keeper) Session() store.Session { return k.node }
+func (k *Keeper) Session() store.Session {
+	session := k.node
+	if k.Addr != nil {
+		session.Addr = k.Addr()
+	}
+	return session
+}
 
 // Close stops renewing and waits. The lease runs out by itself.
 func (k *Keeper) Close() {

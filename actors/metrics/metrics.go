@@ -57,7 +57,7 @@ type shardMetrics struct {
 	Unsent                  prometheus.Gauge
 	Wheel                   prometheus.Gauge
 	MissedNotices, Restarts prometheus.Counter
-	SetBacks                prometheus.Counter
+	SetBacks, Forgotten     prometheus.Counter
 }
 
 // storeMetrics are the store's calls and its clocks.
@@ -142,6 +142,7 @@ func newShardMetrics(f factory) shardMetrics {
 		Subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		Unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
 		Wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
+		Forgotten:     f.counter("ddq_store_forgotten_total", "Times that the store knew nothing of this node any more: it was emptied, or set back to before the node started."),
 		SetBacks:      f.counter("ddq_store_set_backs_total", "Shards read again because the store restarted, failed over, or went back."),
 		MissedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
 		Restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),

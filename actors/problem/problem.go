@@ -191,6 +191,8 @@ func FromStore(err error) *Error {
 		return &Error{Kind: Unknown, Reason: "AMBIGUOUS", Message: "the store did not answer; repeating with the same id is safe", cause: err}
 	case errors.Is(err, store.ErrFull):
 		return &Error{Kind: Unavailable, Reason: "STORE_FULL", Message: "the store is full", RetryAfter: retryPause, cause: err}
+	case errors.Is(err, store.ErrDeleted):
+		return &Error{Kind: Unavailable, Reason: "STORE_DOWN", Message: "the data of the store was deleted while the node ran: see to it before the node is restarted", RetryAfter: retryPause, cause: err}
 	case errors.Is(err, store.ErrFailed):
 		return &Error{Kind: Unavailable, Reason: "STORE_DOWN", Message: "the store has failed, and the node is to be restarted", RetryAfter: retryPause, cause: err}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):

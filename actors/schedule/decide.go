@@ -36,12 +36,15 @@ const watchEvery = time.Hour
 func (p *step) watch() {
 	p.out.Doubt = nil
 	var long []string
-	next := store.Millis(0)
+	next, watched := store.Millis(0), p.s.Watched
+	if watched > p.Now { // by a clock that was set back since
+		watched = 0
+	}
 	for _, r := range p.s.Open {
 		if r.Walk || r.Flow { // one lasts for as long as its window, the other tells its end in the commit of it
 			continue
 		}
-		if at := max(r.Due, p.s.Watched).Add(watchEvery); next == 0 || at < next {
+		if at := max(r.Due, watched).Add(watchEvery); next == 0 || at < next {
 			next = at
 		}
 		if r.Due.Add(watchEvery) <= p.Now {

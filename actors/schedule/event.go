@@ -16,7 +16,7 @@ type Env struct {
 	Excluded func(time.Time) bool // by calendars; of an Edit, those of the spec before
 	Known    Calendars            // of which Keep makes Excluded
 	Refused  bool                 // the topic takes no task of this schedule now
-	Requeued []string             // of Keep: see Look
+	Requeued []string             // of the dead letters that the step was to discard, those that somebody has requeued
 
 	// Place says where between two times a task is needed least; nil: at the first.
 	Place func(earliest, latest store.Millis) store.Millis

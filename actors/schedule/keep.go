@@ -139,16 +139,6 @@ func asCorrupt(err error) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-// StillLive are the tasks that are pending or held, as they are found.
-func StillLive(found []store.Snapshot) (ids []string) {
-	for i := range found {
-		if found[i].State.Live() {
-			ids = append(ids, found[i].ID)
-		}
-	}
-	return ids
-}
-
 // LostEnds says which runs have ended, as their tasks are found.
 func LostEnds(found []store.Snapshot, now store.Millis) []Ended {
 	lost := []Ended{}

@@ -531,3 +531,38 @@ func TestAnEditKeepsAScheduleThatIsLetGoInTheSameStep(t *testing.T) {
 		t.Errorf("gone is %t, the phase %v, and it wakes at %d", out.Gone, edited.Phase, out.Wake)
 	}
 }
+
+// TestARunThatIsRequeuedAndDiesAgainKeepsItsDeadLetter: another run took its place, and a user wanted it all the same. All of
+// that comes in one step.
+func TestARunThatIsRequeuedAndDiesAgainKeepsItsDeadLetter(t *testing.T) {
+	now := store.Millis(time.Date(2030, 6, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	spec := Spec{Timetable: timetable.Spec{Entries: []timetable.Entry{{Every: time.Hour}}}, Overlap: CancelOther, CatchUp: Last}
+	run := Run{Occurrence: Occurrence{At: now, Origin: ByTimetable}, Due: now, Begun: true, Replaced: true}
+	s := &Schedule{Spec: spec, Name: "x", Life: 7, Phase: Active, Anchor: now, Decided: now, Open: []Run{run}}
+	table, err := s.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := s.ID(run.Occurrence)
+	events := []Event{Ended{ID: id, Outcome: Removed, Dead: true, At: now}, Requeued{ID: id}, Ended{ID: id, Outcome: Failed, At: now + 1}}
+	after, out := StepAll(s, events, Env{Now: now + 2, Lead: Lead, Table: table})
+	if len(out.Discard) > 0 || after.Totals[Failed] != 1 {
+		t.Errorf("discarded are %v, and ended %v", out.Discard, after.Totals)
+	}
+}
+
+// TestARunIsWatchedThoughTheClockWasAheadWhenItWasLast: else nobody looks at it before the clock comes there again.
+func TestARunIsWatchedThoughTheClockWasAheadWhenItWasLast(t *testing.T) {
+	now := store.Millis(time.Date(2030, 6, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	due := now.Add(-2 * watchEvery)
+	spec := Spec{Timetable: timetable.Spec{Entries: []timetable.Entry{{Every: 24 * time.Hour}}}, Overlap: Skip, CatchUp: Last}
+	s := &Schedule{Spec: spec, Name: "x", Life: 7, Phase: Active, Anchor: due, Decided: due, Watched: now.Add(72 * time.Hour)}
+	s.Open = []Run{{Occurrence: Occurrence{At: due, Origin: ByTimetable}, Due: due, Begun: true}}
+	table, err := s.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, out := Step(s, nil, Env{Now: now, Lead: Lead, Table: table}); len(out.Doubt) != 1 {
+		t.Errorf("in doubt are %v, and it wakes in %v", out.Doubt, out.Wake.Sub(now))
+	}
+}

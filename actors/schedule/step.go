@@ -21,6 +21,11 @@ func StepAll(s *Schedule, events []Event, env Env) (*Schedule, Effects) {
 	p := &step{Env: env, s: s.clone()}
 	p.s.passUntracked(env.Now)
 	p.s.Early = slices.DeleteFunc(p.s.Early, func(at store.Millis) bool { return at <= min(env.Now, s.Decided) })
+	for _, e := range events {
+		if again, ok := e.(Requeued); ok {
+			p.Requeued = append(slices.Clip(p.Requeued), again.ID)
+		}
+	}
 	for i, e := range events {
 		p.happened(e)
 		if p.out.Gone || i > 0 && p.out.refuses() { // a refusal changes nothing of what was decided before it

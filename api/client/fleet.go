@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -114,8 +113,7 @@ func (c *Fleet) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error
 func shardFrom(s *ddqv1.Shard) Shard {
 	shard := Shard{
 		Topic: s.GetTopic(), N: int(s.GetShard()), Former: s.GetFormer(), Owner: s.GetOwner(), PlacedOn: s.GetPlacedOn(), Epoch: s.GetEpoch(),
-		Depth: depthFrom(s.GetDepth()), OldestDue: wire.UnixTime(s.GetOldestDueUnixMs()), Wheel: -1,
-		Lateness: wire.Duration(cmp.Or(s.GetLatenessMs(), s.GetLoad().GetLatenessMs())), // servers of before say it with the load
+		Depth: depthFrom(s.GetDepth()), OldestDue: wire.UnixTime(s.GetOldestDueUnixMs()), Lateness: wire.Duration(max(s.GetLatenessMs(), s.GetLoad().GetLatenessMs())), Wheel: -1,
 	}
 	if l := s.GetLoad(); l != nil {
 		shard.Wheel = l.GetWheel()

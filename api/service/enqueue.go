@@ -12,9 +12,8 @@ import (
 	"github.com/ddq-io/ddq/api/service/tenants"
 )
 
-// Enqueue stores tasks, of any topics, and answers each in order. The error is
-// about the request as a whole. When ctx ends first, every task of the request
-// is in doubt.
+// Enqueue stores tasks, of any topics, and answers each in order. The error is about the request as a whole. When ctx ends
+// first, every task of the request is in doubt.
 func (s *Tasks) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
 	return s.EnqueueInParts(ctx, tasks, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/text"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -21,7 +22,7 @@ type TokenGrant struct {
 // AcquireTokens takes n tokens, 0 meaning 1, of a topic's rate, or with a key of the
 // rate of that key, all or none, no farther ahead than wait.
 func (s *Topics) AcquireTokens(ctx context.Context, topic, key string, n int, wait time.Duration) (TokenGrant, error) {
-	if err := checkKey("key", key); err != nil {
+	if err := text.CheckKey("key", key); err != nil {
 		return TokenGrant{}, err
 	}
 	ref, e := s.node.Topics().Open(ctx, topic, false)

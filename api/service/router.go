@@ -33,11 +33,12 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	if err := r.limits.checkTask(t); err != nil {
 		return err
 	}
-	batch, err := r.batch(ctx, t.Topic)
+	named := t.Task.ID != ""
+	batch, err := r.batch(ctx, t)
 	if err != nil {
 		return err
 	}
-	topic, named := batch.Topic, t.Task.ID != ""
+	topic := batch.Topic
 	if err := r.resolve(t, topic); err != nil {
 		return err
 	}
@@ -61,13 +62,14 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	return nil
 }
 
-func (r *router) batch(ctx context.Context, topic string) (*actors.AddBatch, *problem.Error) {
+// batch is what has the tasks of a task's topic. One that the topic would refuse makes none.
+func (r *router) batch(ctx context.Context, t *NewTask) (*actors.AddBatch, *problem.Error) {
 	for i := len(r.topics) - 1; i >= 0; i-- {
-		if r.topics[i].Config().Name == topic {
+		if r.topics[i].Config().Name == t.Topic {
 			return r.batches[i], nil
 		}
 	}
-	ref, err := r.node.Topics().Open(ctx, topic, true)
+	ref, err := r.node.Topics().Open(ctx, t.Topic, true, func(fresh *store.Topic) *problem.Error { return r.resolve(t, fresh) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +79,8 @@ func (r *router) batch(ctx context.Context, topic string) (*actors.AddBatch, *pr
 	return batch, nil
 }
 
-// resolve gives a task its id, due time, expiry and fingerprint. A delay counts
-// from a moment that the store's clock has not passed, and is rounded up: it is
-// never cut short. No delay means due on arrival.
+// resolve gives a task its id, due time, expiry and fingerprint. A delay counts from a moment that the store's clock has
+// not passed, and is rounded up: it is never cut short. No delay means due on arrival. It may be done again.
 func (r *router) resolve(t *NewTask, topic *store.Topic) *problem.Error {
 	now := store.Millis(r.now.UnixMilli())
 	if err := t.checkAgainst(topic, now); err != nil {

@@ -33,9 +33,9 @@ func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id strin
 	return err
 }
 
-func (s scheduleTasks) Discard(ctx context.Context, topic *store.Topic, ids []string) *problem.Error {
-	_, err := access.Discard(ctx, s.tasks.store, topic, ids)
-	return problem.FromStore(err)
+func (s scheduleTasks) Discard(ctx context.Context, topic *store.Topic, home store.Shard, ids []string) ([]string, *problem.Error) {
+	requeued, err := access.Discard(ctx, s.tasks.store, topic, home, ids)
+	return requeued, problem.FromStore(err)
 }
 
 func (s scheduleTasks) Outbox(ctx context.Context, topic *store.Topic) *problem.Error {

@@ -123,9 +123,7 @@ func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
 	if text := fleet.FindOtherZones(s.node.Membership().View()).String(); text != "" {
 		status.Warnings = append(status.Warnings, text)
 	}
-	if text := s.node.Membership().UnseenText(); text != "" {
-		status.Warnings = append(status.Warnings, text)
-	}
+	status.Warnings = append(status.Warnings, actors.Warnings(s.node)...)
 	if off := time.Until(s.node.Clock().Now()); off.Abs() > clock.ClockJump {
 		status.Warnings = append(status.Warnings, fmt.Sprintf("the store's clock is %v off this node's", off.Round(time.Millisecond)))
 	}

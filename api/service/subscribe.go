@@ -64,7 +64,7 @@ func (s *Delivery) checkSubscribe(o *subscription.Options) *problem.Error {
 	if err := actors.CheckTopicName("topic", o.Topic); err != nil {
 		return err
 	}
-	if err := l.checkWorker(o.Worker); err != nil {
+	if err := l.checkName("worker", o.Worker); err != nil {
 		return err
 	}
 	if err := l.checkName("node", o.Peer); err != nil {

@@ -49,10 +49,7 @@ func (l *limits) checkTask(t *NewTask) *problem.Error {
 }
 
 // A fingerprint of a payload is a hash: shorter ones would be those of two payloads too often.
-const (
-	minFingerprint = 16
-	maxFingerprint = 32
-)
+const minFingerprint, maxFingerprint = 16, 32
 
 // checkFingerprint allows none.
 func checkFingerprint(of []byte) *problem.Error {
@@ -102,19 +99,8 @@ func checkTraits(t *store.Traits) *problem.Error {
 	case t.FairnessWeight > 0 && t.FairnessKey == "":
 		return problem.BadField("fairness_weight", "BAD_KEY", "fairness_weight is that of a fairness_key, which is not given")
 	}
-	return cmp.Or(checkKey("fairness_key", t.FairnessKey), checkKey("rate_key", t.RateKey), checkKey("concurrency_key", t.ConcurrencyKey),
-		checkKey("ordering_key", t.OrderingKey))
-}
-
-// checkKey allows none.
-func checkKey(field, key string) *problem.Error {
-	switch {
-	case len(key) > store.MaxKey:
-		return problem.BadField(field, "NAME_TOO_LONG", "%s has %d bytes; at most %d are allowed", field, len(key), store.MaxKey)
-	case !utf8.ValidString(key):
-		return problem.BadField(field, "BAD_KEY", "%s must be UTF-8", field)
-	}
-	return nil
+	return cmp.Or(text.CheckKey("fairness_key", t.FairnessKey), text.CheckKey("rate_key", t.RateKey), text.CheckKey("concurrency_key", t.ConcurrencyKey),
+		text.CheckKey("ordering_key", t.OrderingKey))
 }
 
 // CheckAttributes allows none.
@@ -147,10 +133,6 @@ func (l *limits) checkVisibility(d time.Duration) *problem.Error {
 			l.MinVisibility.Milliseconds(), l.MaxVisibility.Milliseconds())
 	}
 	return nil
-}
-
-func (l *limits) checkWorker(name string) *problem.Error {
-	return l.checkName("worker", name)
 }
 
 // checkName checks what is shown to people as it came; an empty one is fine.

@@ -26,8 +26,12 @@ type Fault struct {
 	Long bool
 	// Allow is what the checker is told to excuse.
 	Allow []checker.Allowance
+	// Serves says that what is due meanwhile is delivered meanwhile.
+	Serves bool
 	// Tokens says that what was taken of rates may be undone, which nobody waits for.
 	Tokens bool
+	// Prompt says that tasks wait no longer that no worker has.
+	Prompt bool
 
 	// tune changes what a round does otherwise, optional.
 	tune func(*setting)
@@ -53,6 +57,12 @@ func (f Fault) rules() checker.Rules {
 	r := checker.Rules{Allowances: f.Allow}
 	if f.Tokens {
 		r.TokensLost = []string{f.Name}
+	}
+	if f.Prompt {
+		r.Prompt = []string{f.Name}
+	}
+	if f.Serves {
+		r.Serving = []string{f.Name}
 	}
 	return r
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ddq-io/ddq/bench/faults/stand"
@@ -46,6 +47,11 @@ func netFaults() []Fault {
 			Cost: "as for cut-nodes",
 		},
 		{
+			Name: "cut-gossip", What: "a node and the others do not hear each other's gossip, as behind a firewall; all reach Redis and the workers of one side", Stores: on, Nodes: 3, Network: true,
+			strike: cutGossip, once: true, Serves: true, tune: func(s *setting) { s.oneSided, s.span = true, max(s.span, gossipCut+10*time.Second) },
+			Cost: "what the side without workers owns waits until that is given up, some five seconds",
+		},
+		{
 			Name: "cut-redis", What: "a node is cut off from Redis, not from the other nodes", Stores: on, Nodes: 3, Network: true, strike: cut(func(r *round) ([]stand.Cable, string) {
 				nd := r.anyNode()
 				return []stand.Cable{{From: nd.Name, To: stand.RedisPlace}, {From: stand.RedisPlace, To: nd.Name}}, nd.Name + " from Redis"
@@ -87,6 +93,43 @@ func cut(choose func(*round) ([]stand.Cable, string)) func(context.Context, *rou
 			return r.AwaitWhole(ctx)
 		})
 	}
+}
+
+// gossipCut is how long the nodes do not hear each other: tasks that are due in its first seconds are to be delivered
+// before it is over.
+const gossipCut = 20 * time.Second
+
+// cutGossip closes the port of gossip between the first node and the others. The workers are at one side of that. What the
+// nodes pass on to each other they do by connections that they have, so in two of three rounds the first one is killed
+// and comes back: behind the firewall it has none.
+func cutGossip(ctx context.Context, r *round) error {
+	alone := r.Nodes[0]
+	var cables []stand.Cable
+	for _, other := range r.Nodes[1:] {
+		cables = append(cables, stand.Cable{From: alone.Name, To: other.Name, Port: stand.GossipPort}, stand.Cable{From: other.Name, To: alone.Name, Port: stand.GossipPort})
+	}
+	what := "cut " + alone.Name + " from the gossip of the others, workers at " + stand.AddrOf(nodesOfWorkers(r))
+	restart := r.rand.IntN(3) > 0
+	if restart {
+		what += ", kill -9 " + alone.Name
+	}
+	return r.broken(ctx, what, func() error {
+		if err := r.Net.Set(cables, true); err != nil {
+			return err
+		}
+		if restart {
+			if err := errors.Join(alone.Kill(), alone.Revive()); err != nil {
+				return err
+			}
+		}
+		if err := r.sleep(ctx, gossipCut); err != nil {
+			return err
+		}
+		if err := r.Net.Set(cables, false); err != nil {
+			return err
+		}
+		return r.AwaitWhole(ctx)
+	})
 }
 
 func flicker(ctx context.Context, r *round) error {

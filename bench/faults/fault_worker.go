@@ -13,7 +13,7 @@ func workerFaults() []Fault {
 	return []Fault{
 		{
 			Name: "worker-crash", What: "kill -9 of a worker, and a new one", Stores: everywhere(), strike: crashWorker,
-			Cost: "what it held comes again when the hold is over, under the next attempt",
+			Cost: "what it held comes again when the hold is over, under the next attempt", Prompt: true,
 		},
 		{
 			Name: "worker-hang", What: "all handlers of a worker hang for longer than a hold", Stores: everywhere(), strike: hangWorker,
@@ -29,7 +29,7 @@ func workerFaults() []Fault {
 		},
 		{
 			Name: "poison", What: "a fifth of the tasks make their handler panic, always", Stores: everywhere(), strike: onlyWait, once: true,
-			Cost: "those go to the dead letters after their last attempt; others are not late",
+			Cost: "those go to the dead letters after their last attempt; others are not late", Prompt: true,
 			tune: func(s *setting) { s.mix.Poison = 200 },
 		},
 		{

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,9 +25,9 @@ type process struct {
 
 // startWorker starts a worker, of another SDK where that is not empty.
 func (r *round) startWorker(name, sdk string) error {
-	c := party.Config{Role: "worker", Config: plan.Config{Name: name}}
+	c := party.Config{Role: "worker", Addr: stand.AddrOf(nodesOfWorkers(r)), Config: plan.Config{Name: name}}
 	if sdk != "" {
-		c.Role, c.SDK, c.SDKDir, c.HTTP = party.RoleSDK, sdk, r.sdkDir, r.HTTPAddrs()
+		c.Role, c.SDK, c.SDKDir, c.HTTP = party.RoleSDK, sdk, r.sdkDir, stand.HTTPAddrsOf(nodesOfWorkers(r))
 	}
 	p, err := r.join(c)
 	if err != nil {
@@ -37,9 +38,9 @@ func (r *round) startWorker(name, sdk string) error {
 	return nil
 }
 
-// join starts a party.
+// join starts a party, at all nodes if it names none.
 func (r *round) join(c party.Config) (*process, error) {
-	c.Dir, c.Addr, c.Seed, c.Mix, c.Hold = r.dir, r.Addr(), r.seed, r.mix, r.hold
+	c.Dir, c.Addr, c.Seed, c.Mix, c.Hold = r.dir, cmp.Or(c.Addr, r.Addr()), r.seed, r.mix, r.hold
 	c.Start, c.For, c.Rate = r.start, r.span, r.rate/float64(max(1, r.setting.producers))
 	c.Herd, c.HerdAt = r.herd/max(1, r.setting.producers), r.span
 	c.Schedules, c.Midnight, c.MidnightAt = r.setting.schedules, r.midnight, r.midnightAt

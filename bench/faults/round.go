@@ -67,6 +67,18 @@ func (r *round) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// nodesOfWorkers are those that workers connect to: all of them, but for a round with workers at one side of a cut, at
+// the first node or at the others, as its seed says.
+func nodesOfWorkers(r *round) []*stand.Node {
+	switch {
+	case !r.oneSided:
+		return r.Nodes
+	case plan.Draw(r.seed, r.fault.Name, "side")%2 == 0:
+		return r.Nodes[:1]
+	}
+	return r.Nodes[1:]
+}
+
 // anyWorker picks a worker process and its place.
 func (r *round) anyWorker() (int, *process) {
 	i := r.rand.IntN(len(r.workers))

@@ -67,8 +67,9 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 	if f.tune != nil {
 		f.tune(&r.setting)
 	}
-	// A herd would wait for nothing but the quota, and for minutes.
-	if plan.Draw(o.Seed, f.Name, "quota")%2 == 0 && r.setting.herd == 0 {
+	// A herd would wait for nothing but the quota, and for minutes; and where tasks are to be served nothing else may be a
+	// reason to wait.
+	if plan.Draw(o.Seed, f.Name, "quota")%2 == 0 && r.setting.herd == 0 && !f.Serves {
 		r.setting.together = together(o.Rate)
 	}
 	r.oneClient = plan.Draw(o.Seed, f.Name, "client")%2 == 0

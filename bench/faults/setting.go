@@ -19,6 +19,7 @@ type setting struct {
 	workers     int
 	sdks        []string // languages of other SDKs, of each of which there is one worker more
 	sdkDir      string
+	oneSided    bool // they connect to the first node only, or to the others only
 	concurrency int
 	work        time.Duration // the most that a handler takes
 	herd        int

@@ -22,6 +22,9 @@ const (
 	// way to workers at a time.
 	Ordered Kind = "ordered"
 
+	// Works says that a worker is about to take tasks of the topic, and that it handles Cap of them at a time.
+	Works Kind = "works"
+
 	// Of watches; Watch names the one that it is of.
 	Watching Kind = "watching" // it begins, behind Cursor, or with the oldest change
 	Told     Kind = "told"     // of Change, which Cursor is behind

@@ -62,7 +62,7 @@ func (l *lab) patch(ctx context.Context, m *mutant) error {
 	if err != nil {
 		return err
 	}
-	replace := map[string]string{}
+	replace, inGo := map[string]string{}, true
 	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		file := entry[strings.LastIndex(entry, "\t")+1:] // behind the lines added and deleted
 		from, to := filepath.Join(l.root, file), filepath.Join(dir, file)
@@ -73,7 +73,7 @@ func (l *lab) patch(ctx context.Context, m *mutant) error {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644)); err != nil {
 			return err
 		}
-		replace[from] = to
+		replace[from], inGo = to, inGo && filepath.Ext(file) == ".go"
 	}
 	if _, err := command(ctx, dir, "git", "apply", patch); err != nil {
 		return fmt.Errorf("%s does not fit the source any more: %w", m.path, err)
@@ -82,8 +82,46 @@ func (l *lab) patch(ctx context.Context, m *mutant) error {
 	if err != nil {
 		return err
 	}
+	if !inGo {
+		m.tree = filepath.Join(l.dir, m.name+"-tree")
+	}
 	m.overlay = filepath.Join(dir, "overlay.json")
 	return os.WriteFile(m.overlay, text, 0o644)
+}
+
+// plant copies the source to where a mutant is played that needs all of it, and patches it.
+func (l *lab) plant(ctx context.Context, m *mutant) error {
+	if m.tree == "" {
+		return nil
+	}
+	patch, err := filepath.Abs(m.path)
+	if err != nil {
+		return err
+	}
+	files, err := command(ctx, l.root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return err
+	}
+	for file := range strings.SplitSeq(strings.TrimSuffix(files, "\x00"), "\x00") {
+		if err := copyTo(filepath.Join(m.tree, file), filepath.Join(l.root, file)); err != nil {
+			return err
+		}
+	}
+	_, err = command(ctx, m.tree, "git", "apply", patch)
+	return err
+}
+
+// copyTo copies a file, unless there is none: one may have been deleted.
+func copyTo(to, from string) error {
+	info, err := os.Stat(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(from)
+	return errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, info.Mode().Perm()))
 }
 
 // build makes a server, with an overlay or as it is.

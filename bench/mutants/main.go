@@ -12,7 +12,8 @@
 // For each one a server is built with the patch, and the round is played with rising
 // seeds until a promise is broken; the same round with ddq as it is must be clean. So
 // must the seeds of a simulation and the tests be, which are played with the patch in the
-// same way. The tree stays as it is: go takes the patched files from elsewhere.
+// same way. The tree stays as it is: go takes the patched files from elsewhere, and tests of a mutant in
+// another language are played in a copy of it. Tests of another module begin with -C and its directory.
 //
 // It is to be run at the root of the source, and needs git.
 package main
@@ -108,10 +109,16 @@ type mutant struct {
 	sim        int      // seeds of the simulation
 	test       []string // arguments of go test
 
-	overlay string        // says which files of the source are patched, and where the patched ones are
+	patched
 	caught  string        // by which round, seed and rule; empty: missed
 	took    time.Duration // until then, without building
 	unclear error         // why there is no verdict, or none that counts
+}
+
+// patched is where a mutant's source is.
+type patched struct {
+	overlay string // says which files of the source are patched, and where the patched ones are
+	tree    string // all of the source, where go does not read what is patched; empty: the overlay is enough
 }
 
 // load reads the patches of a directory, or some of them.

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/binary"
 )
 
 const (
@@ -43,10 +48,13 @@ func (m *mutant) verdict(out string) string {
 // examine runs the tests of a mutant with its patch: the seeds of the simulation, until one
 // breaks a promise, or the tests that it names.
 func (l *lab) examine(ctx context.Context, m *mutant, o options) error {
+	if err := l.plant(ctx, m); err != nil {
+		return err
+	}
 	limited, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	began := time.Now()
-	out, err := l.goTest(limited, m.overlay, m.tests())
+	out, err := l.goTest(limited, m.patched, m.tests())
 	m.took = time.Since(began)
 	caught := m.verdict(out)
 	switch {
@@ -71,7 +79,7 @@ func (l *lab) examineAsItIs(ctx context.Context, m *mutant) error {
 	}
 	l.mu.Unlock()
 	c.once.Do(func() {
-		if out, err := l.goTest(ctx, "", m.tests()); err != nil {
+		if out, err := l.goTest(ctx, patched{}, m.tests()); err != nil {
 			c.err = fmt.Errorf("go test %s, with ddq as it is: %w\n%s", args, err, out)
 			return
 		}
@@ -80,11 +88,19 @@ func (l *lab) examineAsItIs(ctx context.Context, m *mutant) error {
 	return c.err
 }
 
-// goTest runs tests, with an overlay or as ddq is, and returns what was said. That there is
-// none of the name is an error.
-func (l *lab) goTest(ctx context.Context, overlay string, args []string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-overlay", overlay, "-count", "1"}, args...)...)
-	cmd.Dir = l.root
+// goTest runs tests, with a patch or as ddq is, and returns what was said. That there is none of the
+// name is an error. What the tests build themselves has the patch as well.
+func (l *lab) goTest(ctx context.Context, p patched, args []string) (string, error) {
+	dir := cmp.Or(p.tree, l.root)
+	if len(args) > 2 && args[0] == "-C" { // of another module
+		dir, args = filepath.Join(dir, args[1]), args[2:]
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-count", "1"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), binary.Env+"=")
+	if p.tree == "" && p.overlay != "" {
+		cmd.Env = append(cmd.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+p.overlay)
+	}
 	out, err := cmd.CombinedOutput()
 	if err == nil && strings.Contains(string(out), noTest) {
 		err = errors.New(noTest)

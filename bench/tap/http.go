@@ -38,7 +38,8 @@ type Transport struct {
 }
 
 // NewTransport returns a tap on next. lose is asked of each answer whether it is lost: nobody gets
-// it then, and the ledger has no more of it than a worker knows.
+// it then. Of settlements the ledger has no more than a worker knows; what was delivered is in it,
+// as the hold is there although nobody has it.
 func NewTransport(next http.RoundTripper, log Log, lose func() bool) *Transport {
 	return &Transport{next: next, log: log, lose: lose, topics: map[string]*scribe{}}
 }
@@ -66,7 +67,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	answer, text, err := t.whole(r)
-	if err == nil && t.lose() {
+	lost := err == nil && t.lose()
+	if lost && verb == settles {
 		err = ErrLost
 	}
 	if err != nil {
@@ -78,6 +80,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
 	}
 	t.log.Append(events...)
+	if lost {
+		return nil, ErrLost
+	}
 	return answer, nil
 }
 

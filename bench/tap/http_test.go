@@ -39,7 +39,7 @@ func TestWhatRESTSaysIsWrittenDown(t *testing.T) {
 			"taken", "/v1/topics/mail:retrieve", `{}`, 200, `{"deliveries":[{"task":{"id":"t","topic":"mail"},"hold_token":"Cg==","hold_ms":"2000"}]}`, false,
 			[]string{"delivered  t/0a "},
 		},
-		{"taken by nobody", "/v1/topics/mail:retrieve", `{}`, 200, `{"deliveries":[{"task":{"id":"t"},"hold_token":"Cg=="}]}`, true, nil},
+		{"taken by nobody", "/v1/topics/mail:retrieve", `{}`, 200, `{"deliveries":[{"task":{"id":"t"},"hold_token":"Cg=="}]}`, true, []string{"delivered  t/0a "}},
 		{"not taken", "/v1/topics/mail:retrieve", `{}`, 503, `{"reason":"STARTING"}`, false, nil},
 		{
 			"settled", "/v1/topics/mail:settle", all, 200, `{"results":[{"task_id":"t","hold_token":"Cg==","already":true},{"task_id":"u","hold_token":"Cw==","error":{"code":9,"reason":"HOLD_LOST"}}]}`, false,

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/shell"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
@@ -22,8 +23,8 @@ const (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Environ  []string // as os.Environ gives it
-	Abort    *Abort   // what ends when the process is to end at once; may be nil
+	Environ  []string     // as os.Environ gives it
+	Abort    *shell.Abort // what ends when the process is to end at once; may be nil
 }
 
 // cli is one run of ddq. Groups of commands embed it.
@@ -31,7 +32,7 @@ type cli struct {
 	*session.Session
 	config string            // file of settings
 	origin map[string]string // setting -> the variable, or file and key, that has its value; see resolve
-	abort  *Abort            // may be nil
+	abort  *shell.Abort      // may be nil
 }
 
 func newCLI(s Streams) *cli {

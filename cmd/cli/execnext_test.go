@@ -12,19 +12,20 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/cmd/cli/shell"
 )
 
 func TestShellCommandWritesTasks(t *testing.T) {
 	run := func(command string, refuse string) ([]string, error) {
 		var lines []string
-		s := &shellCommand{command: command, environ: os.Environ(), out: io.Discard, err: io.Discard, next: func(line []byte) error {
+		s := &shell.Command{Text: command, Environ: os.Environ(), Out: io.Discard, Err: io.Discard, Next: func(line []byte) error {
 			if string(line) == refuse {
 				return errors.New("no")
 			}
 			lines = append(lines, string(line))
 			return nil
 		}}
-		return lines, s.run(t.Context(), nil, nil)
+		return lines, s.Run(t.Context(), nil, nil)
 	}
 	long := strings.Repeat("x", 300_000)
 	for command, want := range map[string][]string{

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/shell"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
@@ -32,7 +33,11 @@ of its own, from beside ddq or from the PATH: 'ddq outbox --help' is its help.`,
 				return err
 			}
 			run := exec.CommandContext(cmd.Context(), path, args...)
-			inOwnGroup(run) // the end of ctx reaches it, and a signal only once
+			shell.InOwnGroup(run) // a signal reaches it only once, by the end of ctx
+			run.Cancel = func() error {
+				shell.EndGroup(run)
+				return nil
+			}
 			run.Stdin, run.Stdout, run.Stderr, run.Env = c.In, terminal.Raw(c.Out), terminal.Raw(c.Err), c.Environ
 			return endOf(run, run.Run())
 		},

@@ -23,6 +23,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/shell"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
@@ -202,14 +203,14 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 	if h.command == "" {
 		return nil
 	}
-	s := &shellCommand{command: h.command, environ: h.c.Environ, out: terminal.Raw(h.out), err: terminal.Raw(h.err), abort: h.c.abort}
-	s.next = func(line []byte) error { return takeNext(t, line) }
+	s := &shell.Command{Text: h.command, Environ: h.c.Environ, Out: terminal.Raw(h.out), Err: terminal.Raw(h.err), Abort: h.c.abort}
+	s.Next = func(line []byte) error { return takeNext(t, line) }
 	if !h.result {
-		return s.run(ctx, t.Payload, h.environment(t))
+		return s.Run(ctx, t.Payload, h.environment(t))
 	}
 	result := &resultBuffer{left: worker.MaxResult}
-	s.raw = result
-	err := s.run(ctx, t.Payload, h.environment(t))
+	s.Raw = result
+	err := s.Run(ctx, t.Payload, h.environment(t))
 	if result.full {
 		return errLongResult
 	}

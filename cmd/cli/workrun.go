@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/base64"
+	"errors"
+	"io"
 	"strings"
+	"sync"
 
 	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/cmd/cli/terminal"
@@ -48,4 +52,36 @@ func (v runView) environment() (vars []string) {
 	}
 	set("DDQ_RECIPIENT_DATA_BASE64", base64.StdEncoding.EncodeToString(data))
 	return vars
+}
+
+// errLongResult ends a command that printed too much for a result.
+var errLongResult = errors.New("what the command printed is too long for a result")
+
+// resultBuffer takes what there is room for. More than that is an error, which ends the
+// command.
+type resultBuffer struct {
+	got  bytes.Buffer
+	left int
+	full bool
+}
+
+func (b *resultBuffer) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		b.full = true
+		return 0, errLongResult
+	}
+	b.left -= len(p)
+	return b.got.Write(p)
+}
+
+// lockedWriter lets several goroutines write to one stream.
+type lockedWriter struct {
+	mu sync.Mutex
+	to io.Writer // guarded by mu
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
 }

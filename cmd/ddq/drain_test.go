@@ -68,7 +68,7 @@ func TestDrainedNodeServesOnWithoutShards(t *testing.T) {
 }
 
 // Two servers on one Redis that do not know each other: the second one owns
-// nothing, and says so and what to do.
+// nothing, and says whom it does not see and what to do.
 func TestServersThatDoNotKnowEachOtherAreWarned(t *testing.T) {
 	severalServers(t)
 	url := redistest.Start(t).URL()
@@ -84,7 +84,7 @@ func TestServersThatDoNotKnowEachOtherAreWarned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await(t, "the warning", func() bool { return strings.Contains(second.said(), "--gossip-addr and --join") })
+	await(t, "the warning", func() bool { return strings.Contains(second.said(), "(--gossip-addr, --join)") })
 	if said := first.said(); strings.Contains(said, "--gossip-addr") {
 		t.Errorf("the first server, which owns everything, says %s", said)
 	}

@@ -11,6 +11,7 @@ import (
 	_ "time/tzdata" // schedules name time zones, and a machine or a container may have none
 
 	"github.com/ddq-io/ddq/cmd/cli"
+	"github.com/ddq-io/ddq/cmd/cli/shell"
 )
 
 // gcPercent trades memory for processor time: what ddq allocates lives for
@@ -23,7 +24,7 @@ func main() {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	var abort cli.Abort
+	var abort shell.Abort
 	go obey(stop, &abort)
 	code := cli.Run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Abort: &abort}, os.Args[1:])
 	stop()
@@ -33,7 +34,7 @@ func main() {
 // obey stops the command at the first signal, and ends the process at the second. It does
 // not leave that to the default action, which a shell without job control has set to
 // ignore for what it starts in the background.
-func obey(stop context.CancelFunc, abort *cli.Abort) {
+func obey(stop context.CancelFunc, abort *shell.Abort) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	<-signals

@@ -21,6 +21,8 @@ const (
 
 // largeOnPurpose are those that are one thing all the same.
 var largeOnPurpose = map[string]string{
+	"bench/ledger/checker": "one history, and the rules that look at it",
+
 	"store/pebblestore": "one store, whose parts share its keys",
 	"store/redisstore":  "one store, and its scripts",
 	"store/storetest":   "the suite that holds for all stores",

@@ -2,8 +2,11 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"syscall"
+	"time"
 )
 
 // Off turns a listener off.
@@ -55,6 +58,45 @@ func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
 }
+
+// lostAfter is how long a caller over gRPC may acknowledge nothing of what it is sent. Until then a worker whose machine
+// is gone is given tasks. It is below what keepalive takes, which pings what is silent.
+const lostAfter = 5 * time.Second
+
+// endingLost is a port whose connections end when they acknowledge nothing for so long. gRPC asks for that where it has
+// the TCP connection in its hands, and those behind the gate are hidden from it.
+type endingLost struct {
+	net.Listener
+	after time.Duration
+}
+
+func (l endingLost) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		endLost(tcp, l.after)
+	}
+	return c, err
+}
+
+// mayAnswer reports whether somebody may be at an address: only who refuses a connection says that nobody is. An address
+// without a host, of every interface, or of a port that was not known yet, cannot be asked.
+func mayAnswer(ctx context.Context, addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err != nil || port == "0" || host == "" || ip != nil && ip.IsUnspecified() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return !errors.Is(err, syscall.ECONNREFUSED)
+	}
+	_ = c.Close()
+	return true
+}
+
+// askTimeout is how long an address may take to say whether somebody is there.
+const askTimeout = 500 * time.Millisecond
 
 // listen opens a port and names the flag to change when it cannot.
 func listen(ctx context.Context, flag, addr string) (net.Listener, error) {

@@ -128,6 +128,9 @@ func newRegistry() (*prometheus.Registry, error) {
 
 func newActors(cfg *Config, st store.Store, f *gossip, log *slog.Logger, reg *prometheus.Registry) *actors.Node {
 	node := actors.New(cfg.Actors, st, log, reg)
+	if cfg.Store != Embedded && cfg.Store != Memory { // of which this process has the only one
+		actors.AskFirst(node, mayAnswer)
+	}
 	if f != nil {
 		node.Join(f, f.peers)
 	}
@@ -247,7 +250,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 	p.Actors.Membership().SetAddr(withPort(cfg.Actors.Addr, n.grpcAddr))
 	n.open.Store(true)
 	p.Ops.port.Open()
-	l = p.Gate.guard(l)
+	l = p.Gate.guard(endingLost{l, lostAfter})
 	go func() { // ends with s.Stop
 		if err := p.Server.Serve(l); err != nil {
 			n.failed <- fmt.Errorf("gRPC port: %w", err)

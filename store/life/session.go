@@ -31,9 +31,9 @@ func (s Session) Lives(now time.Time) bool {
 // another process of the node's name has it, unless the renewal begins a session.
 func (s Session) Renewed(by store.Session, now time.Time) (Session, store.Renewal, error) {
 	if !by.Begin && s.Start != by.Start && s.Lives(now) {
-		return s, store.Renewal{}, store.SessionLost(s.Addr)
+		return s, store.Renewal{}, &store.SessionLostError{Addr: s.Addr}
 	}
-	r := store.Renewal{Now: now}
+	r := store.Renewal{Now: now, Forgot: s.TTL == 0}
 	for shard, node := range s.wanted {
 		r.Wanted = append(r.Wanted, store.Wanted{Shard: shard, By: node})
 	}

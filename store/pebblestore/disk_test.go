@@ -178,9 +178,11 @@ func TestNearlyFullDiskTakesNoTasks(t *testing.T) {
 
 	hold := store.Hold{ID: "c", Token: store.NewToken(), Visibility: time.Hour}
 	task := []*store.Task{{ID: "c", Due: 1}}
+	_, topicErr := s.PutTopic(t.Context(), store.Topic{Name: "new"})
 	for name, err := range map[string]error{
 		"add":      second(s.Add(t.Context(), shard, task)),
 		"hold new": second(s.HoldNew(t.Context(), shard, fence, task, []store.Hold{hold})),
+		"topic":    topicErr, // a task that is refused has made none
 	} {
 		if !errors.Is(err, store.ErrFull) {
 			t.Errorf("%s on a nearly full disk answered %v", name, err)

@@ -32,6 +32,8 @@ func (s *catalog) PutTopic(ctx context.Context, topic store.Topic) (store.Topic,
 		return store.Topic{}, err
 	case err == nil && topic.Version == 0:
 		return store.Topic{}, fmt.Errorf("%w: %s", store.ErrTopicExists, topic.Name)
+	case topic.Version == 0 && !s.dir.Room():
+		return store.Topic{}, s.dir.FullError()
 	case current.Version != topic.Version: // 0 when there is none
 		return store.Topic{}, fmt.Errorf("%w: %s has version %d", store.ErrVersion, topic.Name, current.Version)
 	}

@@ -51,7 +51,7 @@ func luaValues() []luaValue {
 		{"CELL_SCHEDULE", store.CellSchedule}, {"CELL_WORKFLOW", store.CellWorkflow}, {"CELL_TALLY", store.CellTally},
 		{"MAX_RECEIVE", store.MaxReceive}, {"KEPT_REFUSED", store.KeptRefused}, {"RECEIPT_FORMAT", store.ReceiptFormat},
 		{"JOURNAL_NAMES", store.MaxJournalNames}, {"MOST_NAMES", mostNames}, {"JOURNAL_BYTES", store.MaxJournalBytes}, {"ENCRYPTED_BYTES", store.EncryptedBytes},
-		{"MAX_WANTED", store.MaxWanted}, {"MAX_BODIES", store.MaxBodies}, {"MAX_AHEAD", store.MaxAhead.Microseconds()},
+		{"MAX_WANTED", store.MaxWanted}, {"DROPPED_LIFE", droppedLife.Milliseconds()}, {"MAX_BODIES", store.MaxBodies}, {"MAX_AHEAD", store.MaxAhead.Microseconds()},
 		{"WAIT_LIFE", store.WaitLife.Microseconds()}, {"CALL_LIFE", store.CallLife.Microseconds()}, {"LATE_CALLS", store.LateCalls}, {"NOTICE_WAIT", store.NoticeWait.Microseconds()},
 		{"LINE_TURN", store.LineTurn.Microseconds()}, {"SHARE_PERIOD", store.SharePeriod.Microseconds()},
 		{"TOKEN_HORIZON", store.TokenHorizon.Microseconds()}, {"TOKEN_LIFE", store.Rate{}.Before(time.UnixMicro(0)).UnixMicro()},

@@ -178,11 +178,11 @@ func (s *owner) RenewSession(ctx context.Context, session store.Session) (store.
 		return store.Renewal{}, conn.WriteError("renew session", err)
 	}
 	if addr, isLost := v.(string); isLost {
-		return store.Renewal{}, store.SessionLost(addr)
+		return store.Renewal{}, &store.SessionLostError{Addr: addr}
 	}
 	r := list(v)
-	if len(r) == 0 {
+	if len(r) < 2 {
 		return store.Renewal{}, fmt.Errorf("renew session: %w: malformed answer", store.ErrUnknown)
 	}
-	return store.Renewal{Now: time.UnixMicro(number(r[0])).UTC(), Wanted: readNotes(r[1:])}, nil
+	return store.Renewal{Now: time.UnixMicro(number(r[0])).UTC(), Forgot: number(r[1]) == 1, Wanted: readNotes(r[2:])}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
@@ -103,4 +104,35 @@ func TestQueuesAreStreamsThatGo(t *testing.T) {
 	must(commit(send))
 	must(s.DropShard(t.Context(), s.shard))
 	is(0, "EXISTS", stream, prefix+"queues")
+}
+
+// TestOwnerOfADroppedShardExpires unless a topic has the shard again.
+func TestOwnerOfADroppedShardExpires(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	of := func(life uint64) store.Shard { return store.Shard{Topic: s.shard.Topic, N: s.shard.N, Life: life} }
+	owner := fmt.Sprintf("ddq:{%s:%d}:owner", s.shard.Topic, s.shard.N)
+	expires := func(want bool) {
+		t.Helper()
+		if left := server.Do(t, "PTTL", owner).(int64); left > 0 != want || left > int64(7*24*time.Hour/time.Millisecond) {
+			t.Errorf("the owner record has %d ms left, want some: %v", left, want)
+		}
+	}
+	for life := uint64(1); life <= 2; life++ {
+		if _, _, err := s.Add(t.Context(), of(life), newTasks(1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		expires(false)
+		if err := s.DropShard(t.Context(), of(life)); err != nil {
+			t.Fatal(err)
+		}
+		expires(true)
+		if _, _, err := s.Add(t.Context(), of(life), newTasks(1, 1)); !errors.Is(err, store.ErrSealed) {
+			t.Errorf("a topic that was dropped is answered %v", err)
+		}
+		if err := s.OpenShard(t.Context(), of(life+1), store.ShardLife{Topic: life, Ended: true}); err != nil {
+			t.Fatal(err)
+		}
+		expires(false)
+	}
 }

@@ -2,10 +2,15 @@ package redisstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
+
+// droppedLife is how long the owner record of a dropped shard is kept. It refuses what comes late for the topic that was
+// deleted, and the catalog is read every second: a node that has not heard of that within a week is none.
+const droppedLife = 7 * 24 * time.Hour
 
 // Seal implements store.Retention. It waits for a replica where there is one: a failover that opened the shard again
 // would have it take what the next generation of shards gets, too.

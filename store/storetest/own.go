@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -14,6 +15,7 @@ func ownCases() []entry {
 		{"Claim/AfterTheOwnersSession", claimAfterSession},
 		{"Claim/ByTheNextLifeOfTheNode", claimNextLife},
 		{"Claim/NeedsTheNodesSession", claimSessionLost},
+		{"Session/SaysWhetherItWasKnown", sessionForgot},
 		{"Claim/FenceOutlivesTheSession", claimFenceLasts},
 		{"Claim/OnlyOneOfManyWins", claimRace},
 		{"Claim/SaysWhichServerAnswers", claimServer},
@@ -161,6 +163,19 @@ func claimNextLife(f *fixture) {
 	_, _, err = f.s.Hold(f.ctx, f.shard, f.fence, holdsOf(long, "a"))
 	f.refused("hold by the earlier life", err, store.ErrFenced)
 	equal(f, "epoch", f.stats().Epoch, fence.Epoch)
+}
+
+// sessionForgot: a renewal says whether the store knew the node.
+func sessionForgot(f *fixture) {
+	session := store.Session{Node: "new", Start: store.NewToken(), TTL: long, Addr: "new:9090"}
+	for i, want := range []bool{true, false, false} {
+		if i == 2 { // another start
+			session.Start, session.Begin = store.NewToken(), true
+		}
+		renewal, err := f.s.RenewSession(f.ctx, session)
+		f.ok("renewal", err)
+		equal(f, fmt.Sprint("forgot at renewal ", i), renewal.Forgot, want)
+	}
 }
 
 func claimSessionLost(f *fixture) {

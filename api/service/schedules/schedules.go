@@ -47,8 +47,8 @@ type Tasks interface {
 	FitsFlow(ctx context.Context, at string, d *graph.Definition, home *store.Topic, create bool) *problem.Error
 	// Cancel has the worker of a task end it, or deletes the task when none has it.
 	Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error
-	// Discard deletes dead letters, those that are there.
-	Discard(ctx context.Context, topic *store.Topic, ids []string) *problem.Error
+	// Discard deletes dead letters of runs of a schedule in a shard, and returns those that are requeued.
+	Discard(ctx context.Context, topic *store.Topic, home store.Shard, ids []string) (requeued []string, err *problem.Error)
 	// Outbox refuses what may leave a parcel, when its topic has too many.
 	Outbox(ctx context.Context, topic *store.Topic) *problem.Error
 	// Admit begins the admission of a call's tasks.

@@ -65,9 +65,16 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	}
 	full, leave := refuses(ctx, s.tasks, at.topic)
 	defer leave()
-	after, out := schedule.StepAll(at.Schedule, append(events, event), schedule.Env{
+	env := schedule.Env{
 		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: full, Place: s.placer(at.topic.Name),
-	})
+	}
+	after, out := schedule.StepAll(at.Schedule, append(events, event), env)
+	if env.Requeued, e = s.tasks.Discard(ctx, at.topic, at.shard, out.Discard); e != nil {
+		return nil, out, e
+	}
+	if len(env.Requeued) > 0 {
+		after, out = schedule.StepAll(at.Schedule, append(events, event), env)
+	}
 	after.Taken = taken
 	refused := refusal(at.Name, &out)
 	if refused != nil && len(events) == 0 { // it is of the schedule as it was read
@@ -97,9 +104,6 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		if e != nil {
 			return nil, out, e
 		}
-	}
-	if e = s.tasks.Discard(ctx, at.topic, out.Discard); e != nil {
-		return nil, out, e
 	}
 	if e = s.askFormer(ctx, at, &out); e != nil {
 		return nil, out, e

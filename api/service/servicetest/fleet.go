@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +18,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
-	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/actors/knobs"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
@@ -35,6 +36,12 @@ type Fleet struct {
 	// Horizon is that of the nodes, by name; set before Join.
 	Horizon map[string]time.Duration
 
+	// Watchdog is the interval of that of nodes that join from now on; 0: as it is by default.
+	Watchdog time.Duration
+
+	// Knobs are those of nodes that join from now on.
+	Knobs knobs.Knobs
+
 	// ManyClocks has nodes that join from now on take each shard's clock for one of its own.
 	ManyClocks bool
 
@@ -48,6 +55,14 @@ type Fleet struct {
 	notices int                // that got through; guarded by mu
 	Lag     time.Duration      // of what links deliver; guarded by mu
 	Strange bool               // links deliver tasks of a shard that nobody knows; guarded by mu
+	past    []*Node            // that were killed, and others of their names are there; guarded by mu
+
+	// Way is how long the next frame of a link waits at who sends it, by the worker that the link is for;
+	// nil: no time. Frames of one link and direction stay in order. Guarded by mu, which its caller holds.
+	Way func(worker string) time.Duration
+
+	// Unheard is what nodes say over links of ready tasks; guarded by Mu.
+	Unheard bool
 }
 
 // Node is one of them. It is the Fleet and the Peers of its actors.
@@ -62,6 +77,7 @@ type Node struct {
 
 	// Guarded by the fleet's mu.
 	Gone     bool // no member
+	dead     bool // another process of its name is there
 	draining bool
 	Blind    map[string]bool // members that it does not see
 	links    []*link
@@ -85,7 +101,7 @@ func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)
 func (f *Fleet) Join(name string) *Node {
 	f.Helper()
 	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, cellStore: f.Store, manyClocks: f.ManyClocks}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
-	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name]}, n.Store, cmp.Or(f.Log, Discard()), n.registry)
+	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}, Horizon: f.Horizon[name], WatchdogInterval: f.Watchdog, Knobs: f.Knobs}, n.Store, cmp.Or(f.Log, Discard()), n.registry)
 	node.Clock().ShiftBase(-f.Off[name])
 	node.Join(n, n)
 	n.Upkeep = upkeep.New(node)
@@ -146,13 +162,27 @@ func (f *Fleet) Kill(n *Node) {
 	})
 }
 
+// Revive starts another process of the name of a node that was killed.
+func (f *Fleet) Revive(n *Node) *Node {
+	f.Helper()
+	f.Edit(func() {
+		n.dead, f.past = true, append(f.past, n)
+		for name := range f.Nodes {
+			delete(f.Cut, [2]string{n.Name, name})
+			delete(f.Cut, [2]string{name, n.Name})
+		}
+	})
+	return f.Join(n.Name)
+}
+
 func (f *Fleet) stop() {
 	short, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	for _, n := range f.Nodes {
+	all := append(f.past, slices.Collect(maps.Values(f.Nodes))...)
+	for _, n := range all {
 		n.Store.Freeze(false)
 	}
-	for _, n := range f.Nodes {
+	for _, n := range all {
 		n.Sys.Node().Stop(short)
 	}
 	time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
@@ -247,7 +277,7 @@ func (v view) Without(names ...string) fleet.View {
 func (n *Node) reach(to string) *Node {
 	n.fleet.Mu.Lock()
 	defer n.fleet.Mu.Unlock()
-	if n.fleet.Cut[[2]string{n.Name, to}] {
+	if n.dead || n.fleet.Cut[[2]string{n.Name, to}] {
 		return nil
 	}
 	return n.fleet.Nodes[to]
@@ -303,120 +333,6 @@ func (n *Node) VerifyAudit(context.Context, fleet.Member) (fleet.AuditChain, err
 func (n *Node) Release(ctx context.Context, to fleet.Member, s store.Shard) error {
 	return n.reach(to.Name).Sys.Node().Peer().ReleaseShard(ctx, s)
 }
-
-func (n *Node) Subscribe(to fleet.Member, o subscription.Options, l fleet.Link) fleet.RemoteSubscription {
-	link := &link{fleet: n.fleet, to: to.Name, Link: l, ready: make(chan struct{})}
-	n.fleet.Mu.Lock()
-	n.links = append(n.links, link)
-	n.fleet.Mu.Unlock()
-	go link.open(n.reach(to.Name), o)
-	return link
-}
-
-// BreakLinks ends the links to a node at once. The caller holds the fleet's mu.
-func (n *Node) BreakLinks(to string) {
-	for _, l := range n.links {
-		if l.to == to {
-			go l.end(errors.New("broken"))
-		}
-	}
-}
-
-// link is a subscription at another node, and its Outbox there.
-type link struct {
-	fleet.Link
-	fleet *Fleet
-	to    string
-	ready chan struct{} // closed once sub is set, or it is over
-
-	mu    sync.Mutex
-	sub   *service.Subscription
-	ended bool
-}
-
-func (l *link) open(at *Node, o subscription.Options) {
-	defer close(l.ready)
-	if at == nil {
-		go l.end(errors.New("unreachable"))
-		return
-	}
-	sub, err := at.Sys.Delivery.Subscribe(context.Background(), o, l)
-	if err != nil {
-		go l.end(err)
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sub = sub
-	if !l.ended {
-		l.Link.Opened()
-	}
-}
-
-func (l *link) Grant(n int) {
-	go func() {
-		<-l.ready
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.sub != nil && !l.ended {
-			_ = l.sub.Grant(n)
-		}
-	}()
-}
-
-func (l *link) Close() { go l.end(nil) }
-
-func (l *link) end(err error) {
-	<-l.ready
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return
-	}
-	l.ended = true
-	if l.sub != nil {
-		l.sub.Unsubscribe(nil)
-	}
-	l.Link.Closed(err)
-}
-
-func (l *link) Deliver(tasks []subscription.Delivery) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return false
-	}
-	l.fleet.Mu.Lock()
-	lag := l.fleet.Lag
-	if l.fleet.Strange {
-		for _, d := range tasks {
-			d.Token[1], d.Token[2] = 0xff, 0 // where a token has the number of the shard
-		}
-	}
-	l.fleet.Mu.Unlock()
-	if lag == 0 {
-		l.Link.Deliver(tasks)
-	} else {
-		time.AfterFunc(lag, func() { l.Link.Deliver(tasks) })
-	}
-	return true
-}
-
-func (l *link) Cancel(asks []subscription.CancelAsk) { l.Link.Cancel(asks) }
-
-func (l *link) NodesChanged() {}
-
-func (l *link) Demand(ready, returned int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.ended {
-		l.Link.Demand(ready, returned)
-	}
-}
-
-func (l *link) Settled(uint64, []subscription.Settled) {}
-
-func (l *link) Drain(time.Duration) { l.Close() }
 
 // Refuse makes the next releases fail.
 func (g *gatedStore) Refuse(releases int) {
@@ -477,21 +393,21 @@ func (g *gatedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, hol
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.Hold(ctx, s, f, holds)
+	return faulty(g, store.ErrUnknown, func() (store.Stamp, []store.HoldResult, error) { return g.Store.Hold(ctx, s, f, holds) })
 }
 
 func (g *gatedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.HoldNew(ctx, s, f, tasks, holds)
+	return faulty(g, store.ErrUnknown, func() (store.Stamp, []store.AddResult, error) { return g.Store.HoldNew(ctx, s, f, tasks, holds) })
 }
 
 func (g *gatedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.Recover(ctx, s, f, nacks)
+	return faulty(g, store.ErrUnknown, func() (store.Stamp, []store.NackResult, error) { return g.Store.Recover(ctx, s, f, nacks) })
 }
 
 func (g *gatedStore) Claim(ctx context.Context, s store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
@@ -521,5 +437,5 @@ func (g *gatedStore) Window(ctx context.Context, s store.Shard, w store.WindowQu
 	if err := g.pass(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	return g.Store.Window(ctx, s, w)
+	return faulty(g, store.ErrUnavailable, func() (store.Stamp, []store.Entry, error) { return g.Store.Window(ctx, s, w) })
 }

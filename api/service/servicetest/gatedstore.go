@@ -26,4 +26,6 @@ type gatedStore struct {
 	NoTake     atomic.Bool // Take answers that there is none
 	NoCounts   atomic.Bool // Counts is not answered
 	manyClocks bool
+
+	faults atomic.Pointer[func() Fault] // see Trouble
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
 )
 
 // Visible reports whether an id or a name is visible ASCII without spaces.
@@ -26,6 +27,17 @@ func CheckName(field, name string, most int) *problem.Error {
 		return problem.BadField(field, "BAD_NAME", "%s has %d characters; 1 to %d are allowed", field, len(name), most)
 	case !Visible(name):
 		return problem.BadField(field, "BAD_NAME", "%s must be visible ASCII without spaces", field)
+	}
+	return nil
+}
+
+// CheckKey allows what tasks are grouped by; an empty one is none.
+func CheckKey(field, key string) *problem.Error {
+	switch {
+	case len(key) > store.MaxKey:
+		return problem.BadField(field, "NAME_TOO_LONG", "%s has %d bytes; at most %d are allowed", field, len(key), store.MaxKey)
+	case !utf8.ValidString(key):
+		return problem.BadField(field, "BAD_KEY", "%s must be UTF-8", field)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func work(ctx context.Context, c *Config, log *ledger.Writer, orders io.Reader) 
 		if topic == plan.Laned {
 			config.Concurrency, config.MaxInFlight = plan.LanedWorkers, plan.LanedInFlight
 		}
+		log.Append(ledger.Event{Kind: ledger.Works, Topic: topic, Cap: config.Concurrency})
 		group.Go(func() error {
 			return worker.New(tap.New(cl.Conn(), topic, log), config, worker.HandlerFunc(h.handle)).Run(ctx)
 		})

@@ -9,7 +9,10 @@ import (
 )
 
 // Cable is the way from one place to another, "" for all others.
-type Cable struct{ From, To string }
+type Cable struct {
+	From, To string
+	Port     int // of To: nothing else goes this way; 0: everything does
+}
 
 // RedisPlace is where Redis lives.
 const RedisPlace = "db"
@@ -69,6 +72,7 @@ func (n *Network) host(name string) (string, error) {
 		fmt.Sprintf("-n %s link add hole type veth peer name bottom", ns),
 		fmt.Sprintf("-n %s link set hole arp off up", ns),
 		fmt.Sprintf("-n %s link set bottom arp off up", ns),
+		fmt.Sprintf("-n %s route add default dev hole table %d", ns, holeTable),
 	} {
 		n.places[name] = number // to be removed, also when the rest fails
 		if err := n.ip(args); err != nil {
@@ -77,6 +81,9 @@ func (n *Network) host(name string) (string, error) {
 	}
 	return address(number), nil
 }
+
+// holeTable is the routes of what goes to a port that is cut off.
+const holeTable = 77
 
 func address(number int) string { return fmt.Sprintf("10.78.0.%d", number) }
 
@@ -96,6 +103,12 @@ func (n *Network) Set(cables []Cable, cutOff bool) error {
 		}
 		args := fmt.Sprintf("link set p%d nomaster", n.places[c.From])
 		switch {
+		case c.Port != 0:
+			do := "del"
+			if cutOff {
+				do = "add"
+			}
+			args = fmt.Sprintf("-n %s%s rule %s to %s/32 dport %d table %d pref %d", n.prefix, c.From, do, address(n.places[c.To]), c.Port, holeTable, holeTable)
 		case c.To == "" && !cutOff:
 			args = fmt.Sprintf("link set p%d master br0", n.places[c.From])
 		case c.To != "" && cutOff:

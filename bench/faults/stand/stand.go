@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,6 +133,9 @@ func (s *Stand) Dir() string { return s.box.Dir }
 // Stop ends all processes.
 func (s *Stand) Stop() error { return s.box.Stop() }
 
+// GossipPort is where nodes gossip that have addresses of their own.
+const GossipPort = 7946
+
 func (s *Stand) newNode(i int, gossips bool) (*Node, error) {
 	nd := &Node{Name: fmt.Sprint("n", i)}
 	var err error
@@ -142,7 +146,7 @@ func (s *Stand) newNode(i int, gossips bool) (*Node, error) {
 		return nil, err
 	}
 	if gossips {
-		nd.gossip, err = s.addr(nd.Name, "7946")
+		nd.gossip, err = s.addr(nd.Name, strconv.Itoa(GossipPort))
 	}
 	return nd, err
 }
@@ -183,18 +187,21 @@ func (s *Stand) start(nd *Node) (err error) {
 }
 
 // Addr is every node's, as clients take it.
-func (s *Stand) Addr() string {
-	addrs := make([]string, len(s.Nodes))
-	for i, nd := range s.Nodes {
+func (s *Stand) Addr() string { return AddrOf(s.Nodes) }
+
+// AddrOf is that of some nodes.
+func AddrOf(nodes []*Node) string {
+	addrs := make([]string, len(nodes))
+	for i, nd := range nodes {
 		addrs[i] = nd.Addr
 	}
 	return strings.Join(addrs, ",")
 }
 
-// HTTPAddrs are every node's.
-func (s *Stand) HTTPAddrs() []string {
-	addrs := make([]string, len(s.Nodes))
-	for i, nd := range s.Nodes {
+// HTTPAddrsOf are those of some nodes.
+func HTTPAddrsOf(nodes []*Node) []string {
+	addrs := make([]string, len(nodes))
+	for i, nd := range nodes {
 		addrs[i] = nd.httpAddr
 	}
 	return addrs

@@ -58,6 +58,7 @@ func taskRules() []taskRule {
 		{storedOnce, history},
 		{storedOnce, ranAgain},
 		{storedOnce, lateCheckpoints},
+		{storedOnce, served},
 		{audited, lost},
 		{audited, left},
 	}
@@ -65,7 +66,7 @@ func taskRules() []taskRule {
 
 // runRules are the promises about several tasks, about topics and about watches.
 func runRules() []func(*evidence) {
-	return []func(*evidence){groups, limits, tokens, orders, lanes, topics, logs, watches, enqueued}
+	return []func(*evidence){groups, limits, tokens, orders, lanes, topics, logs, watches, enqueued, idle}
 }
 
 // scheduleRules are the promises about each schedule by itself.

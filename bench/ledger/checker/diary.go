@@ -84,7 +84,7 @@ func (h *History) adopt(s *story) {
 	made := &ledger.Event{Kind: ledger.Call, Op: ledger.Enqueue, Topic: s.topic, Task: s.id, Mono: since, Due: s.occurrence, Sum: first.Sum, Schedule: s.schedule}
 	answer := &ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Topic: s.topic, Task: s.id, Mono: first.Mono, Due: s.occurrence, Result: ledger.OK}
 	s.enqueues = append(s.enqueues, &op{Event: made, answer: answer, result: ledger.OK, to: first.Mono})
-	if slices.ContainsFunc(d.puts, func(o *op) bool { return o.Timetable.Overlap == cancelOther }) {
+	if slices.ContainsFunc(d.puts, func(o *op) bool { return o.Timetable.Overlap == ledger.CancelOther }) {
 		ask := &ledger.Event{Kind: ledger.Call, Op: ledger.Cancel, Topic: s.topic, Task: s.id, Mono: since, Final: true, Schedule: s.schedule}
 		s.cancels = append(s.cancels, &op{Event: ask, result: ledger.Unknown, to: never})
 	}

@@ -27,13 +27,19 @@ type Rules struct {
 	// TokensLost names the faults that may undo what was taken of rates, as a failover
 	// to a replica does.
 	TokensLost []string
+	// Prompt names the faults that keep no task waiting that no worker has, as the end of a worker does not.
+	Prompt []string
+	// Serving names the faults during which tasks that are due are delivered, within StuckAfter.
+	Serving []string
 }
 
 // evidence is what rules judge by, and what they found: a history, and the times in which
 // faults may have undone something.
 type evidence struct {
 	*History
-	stuckAfter int64 // ms
+	stuckAfter int64    // ms
+	prompt     []string // names of faults
+	serving    []string // the same
 	excused    []excuse
 	offences   []verdict.Offence
 	told       int // changes, to watchers
@@ -42,7 +48,10 @@ type evidence struct {
 // newEvidence makes ready what rules look at. What a fault may have undone becomes unknown
 // in the history.
 func newEvidence(h *History, r *Rules) *evidence {
-	ev := &evidence{History: h, stuckAfter: cmp.Or(max(r.StuckAfter, 0), 10*time.Second).Milliseconds(), excused: h.excused(r)}
+	ev := &evidence{
+		History: h, stuckAfter: cmp.Or(max(r.StuckAfter, 0), 10*time.Second).Milliseconds(), excused: h.excused(r),
+		prompt: r.Prompt, serving: r.Serving,
+	}
 	for _, s := range h.stories {
 		ev.excuse(s)
 	}

@@ -25,6 +25,7 @@ type History struct {
 	topics    map[string]*ledger.Event   // how they were made
 	changes   map[string]*story          // of topics
 	backlogs  []*ledger.Event            // see Ordered
+	workers   map[string][]*ledger.Event // of topics, see Works
 	grants    []*op                      // calls for tokens
 	drops     []*op                      // of topics
 	groups    map[string]*group          // calls about many tasks, by their names
@@ -50,7 +51,7 @@ func Read(dir string) (*History, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]ledger.Event) *History {
-	h := &History{stories: map[string]*story{}, schedules: map[string]*diary{}, workflows: map[string]*course{}, registers: map[string]*register{}, acks: map[string][]*op{}, next: map[string][]*story{}, holds: map[string]int64{}, topics: map[string]*ledger.Event{}, changes: map[string]*story{}, groups: map[string]*group{}, logs: map[string][]*ledger.Event{}, watches: map[string][]*ledger.Event{}, died: map[string]bool{}}
+	h := &History{stories: map[string]*story{}, schedules: map[string]*diary{}, workflows: map[string]*course{}, registers: map[string]*register{}, acks: map[string][]*op{}, next: map[string][]*story{}, holds: map[string]int64{}, topics: map[string]*ledger.Event{}, changes: map[string]*story{}, groups: map[string]*group{}, workers: map[string][]*ledger.Event{}, logs: map[string][]*ledger.Event{}, watches: map[string][]*ledger.Event{}, died: map[string]bool{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -138,6 +139,8 @@ func (h *History) add(events []ledger.Event) {
 			h.watches[e.Watch] = append(h.watches[e.Watch], e)
 		case ledger.Ordered:
 			h.backlogs = append(h.backlogs, e)
+		case ledger.Works:
+			h.workers[e.Topic] = append(h.workers[e.Topic], e)
 		case ledger.Logged:
 			h.logs[e.Topic] = append(h.logs[e.Topic], e)
 			h.died[e.Topic+"/"+e.Task] = e.Change.What == "dead"
@@ -175,7 +178,7 @@ func (h *History) change(e *ledger.Event, calls map[uint64]*op) {
 		}
 	case ledger.Found:
 		s.found = e
-	case ledger.Opened, ledger.Topic, ledger.Delivered, ledger.Ran, ledger.Fault, ledger.Healed, ledger.Clock, ledger.Audited, ledger.Watching, ledger.Told, ledger.Expired, ledger.Failed, ledger.Logged, ledger.Ordered:
+	case ledger.Opened, ledger.Topic, ledger.Delivered, ledger.Ran, ledger.Fault, ledger.Healed, ledger.Clock, ledger.Audited, ledger.Watching, ledger.Told, ledger.Expired, ledger.Failed, ledger.Logged, ledger.Ordered, ledger.Works:
 	}
 }
 

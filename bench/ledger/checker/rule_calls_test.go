@@ -16,7 +16,7 @@ func (p *tape) suspended(at int64, id string, r ledger.Result) {
 
 // called is what a task of "f" is told of its calls.
 func called(result string) ledger.Making {
-	return ledger.Making{Step: "f", Inputs: []ledger.Input{{Step: "f.x", State: stepDone, Sum: result}, {Step: "f.go", State: stepDone}}}
+	return ledger.Making{Step: "f", Inputs: []ledger.Input{{Step: "f.x", State: ledger.StepDone, Sum: result}, {Step: "f.go", State: ledger.StepDone}}}
 }
 
 // remembers is a name that a task of a step remembers, when it ran.
@@ -42,7 +42,7 @@ func TestCheckerFindsWrongCalls(t *testing.T) {
 	signal := func(p *tape) { p.at(18).ofFlow(ledger.Event{Op: ledger.Signal, Signal: "go"}, ledger.OK) }
 	rest := func(p *tape) {
 		p.stepOf(50, "z", told("f", "of f2"))
-		p.flowStands(flowDone, standing(stepDone, "f", "f.x", "f.go", "z")...)
+		p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "f", "f.x", "f.go", "z")...)
 	}
 	playScenes(t, []scene{
 		{"it goes on when both have ended", func(p *tape) {
@@ -110,7 +110,7 @@ func TestCheckerFindsWrongCalls(t *testing.T) {
 			p.stepOf(20, "x", ledger.Making{Step: "f.x"})
 			p.stepOf(40, "f2", called("of x"))
 			p.stepOf(50, "z", told("f", "of f2"))
-			p.flowStands(flowDone, standing(stepDone, "f", "z")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "f", "z")...)
 		}, verdict.Half},
 		{"what it remembers runs again behind the call", func(p *tape) {
 			first(p, ledger.OK)

@@ -9,7 +9,7 @@ import (
 
 // every200 is a timetable from 1000 to 2000.
 func every200(more ...func(*ledger.Timetable)) *ledger.Timetable {
-	t := &ledger.Timetable{FromMS: epoch + 1000, ToMS: epoch + 2000, EveryMS: 200, Overlap: overlapSkip, CatchUp: catchUpLast, GraceMS: 60_000}
+	t := &ledger.Timetable{FromMS: epoch + 1000, ToMS: epoch + 2000, EveryMS: 200, Overlap: ledger.OverlapSkip, CatchUp: ledger.CatchUpLast, GraceMS: 60_000}
 	for _, do := range more {
 		do(t)
 	}
@@ -59,9 +59,9 @@ func (p *tape) runOf(at int64) {
 // stands is how the schedule was found.
 func (p *tape) stands(at int64, past ...ledger.Past) {
 	for i := range past {
-		past[i].At, past[i].Origin = past[i].At+epoch, byTimetable
+		past[i].At, past[i].Origin = past[i].At+epoch, ledger.ByTimetable
 	}
-	p.at(at).put(ledger.Event{Kind: ledger.Found, Task: "-", Schedule: "s", State: finished, Standing: &ledger.Standing{Past: past}})
+	p.at(at).put(ledger.Event{Kind: ledger.Found, Task: "-", Schedule: "s", State: ledger.RunFinished, Standing: &ledger.Standing{Past: past}})
 	p.events[len(p.events)-1].Task = ""
 }
 
@@ -110,7 +110,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			for at := int64(1400); at <= 2000; at += 200 {
 				p.runOf(at)
 			}
-			p.stands(3000, skips(1200, 1, skipOverlap))
+			p.stands(3000, skips(1200, 1, ledger.SkipOverlap))
 		}, ""},
 		{"one has none", func(p *tape) {
 			p.diaryOf(every200())
@@ -161,7 +161,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 		{"a run and a reason", func(p *tape) {
 			p.diaryOf(every200())
 			all(p)
-			p.stands(3000, skips(1400, 1, skipOverlap))
+			p.stands(3000, skips(1400, 1, ledger.SkipOverlap))
 		}, verdict.Doubled},
 		{"a run that is made again when it is over", func(p *tape) {
 			p.diaryOf(every200())
@@ -188,7 +188,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			for at := int64(1400); at <= 2000; at += 200 {
 				p.runOf(at)
 			}
-			p.stands(3000, skips(1200, 1, skipOverlap))
+			p.stands(3000, skips(1200, 1, ledger.SkipOverlap))
 		}, verdict.Unreasonable},
 		{"skipped for the run after it", func(p *tape) {
 			p.diaryOf(every200())
@@ -198,7 +198,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			}
 			p.begun(2000)
 			p.at(2500).ended(2000)
-			p.stands(3000, skips(1200, 1, skipOverlap))
+			p.stands(3000, skips(1200, 1, ledger.SkipOverlap))
 		}, verdict.Unreasonable},
 		{"several in a row", func(p *tape) {
 			p.diaryOf(every200())
@@ -206,7 +206,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.at(1650).ended(1000)
 			p.runOf(1800)
 			p.runOf(2000)
-			p.stands(3000, skips(1600, 3, skipOverlap))
+			p.stands(3000, skips(1600, 3, ledger.SkipOverlap))
 		}, ""},
 		{"one of them after the end", func(p *tape) {
 			p.diaryOf(every200())
@@ -214,7 +214,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.at(1450).ended(1000)
 			p.runOf(1800)
 			p.runOf(2000)
-			p.stands(3000, skips(1600, 3, skipOverlap))
+			p.stands(3000, skips(1600, 3, ledger.SkipOverlap))
 		}, verdict.Unreasonable},
 		{"one of them after an end that was told while a node was away", func(p *tape) {
 			p.diaryOf(every200())
@@ -224,39 +224,39 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.at(1500).put(ledger.Event{Kind: ledger.Healed, Fault: "kill", Topic: "-", Task: "-"})
 			p.runOf(1800)
 			p.runOf(2000)
-			p.stands(3000, skips(1600, 3, skipOverlap))
+			p.stands(3000, skips(1600, 3, ledger.SkipOverlap))
 		}, ""},
 		{"missed within its grace", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1200); at <= 2000; at += 200 {
 				p.runOf(at)
 			}
-			p.stands(3000, skips(1000, 1, skipMissed))
+			p.stands(3000, skips(1000, 1, ledger.SkipMissed))
 		}, verdict.Unreasonable},
 		{"missed", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
 			for at := int64(1400); at <= 2000; at += 200 {
 				p.at(2500).runOf(at)
 			}
-			p.stands(3000, skips(1200, 2, skipMissed))
+			p.stands(3000, skips(1200, 2, ledger.SkipMissed))
 		}, ""},
 		{"missed, and so are all after it", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
 			for at := int64(1600); at <= 2000; at += 200 {
 				p.at(2500).runOf(at)
 			}
-			p.stands(3000, skips(1400, 3, skipMissed))
+			p.stands(3000, skips(1400, 3, ledger.SkipMissed))
 		}, verdict.Unreasonable},
 		{"missed, and all are caught up with", func(p *tape) {
-			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS, t.CatchUp = 1000, catchUpAll }))
+			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS, t.CatchUp = 1000, ledger.CatchUpAll }))
 			for at := int64(1600); at <= 2000; at += 200 {
 				p.at(2500).runOf(at)
 			}
-			p.stands(3000, skips(1400, 3, skipMissed))
+			p.stands(3000, skips(1400, 3, ledger.SkipMissed))
 		}, verdict.Unreasonable},
 		{"all are missed, and the last is caught up with", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.GraceMS = 1000 }))
-			p.at(8000).stands(9000, skips(2000, 6, skipMissed))
+			p.at(8000).stands(9000, skips(2000, 6, ledger.SkipMissed))
 		}, verdict.Unreasonable},
 		{"paused", func(p *tape) {
 			p.diaryOf(every200())
@@ -265,7 +265,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.at(1700).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
 			p.runOf(1800)
 			p.runOf(2000)
-			p.stands(3000, skips(1600, 3, skipPaused))
+			p.stands(3000, skips(1600, 3, ledger.SkipPaused))
 		}, ""},
 		{"skipped as paused, and it goes on", func(p *tape) {
 			p.diaryOf(every200())
@@ -274,19 +274,19 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.at(1500).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
 			p.runOf(1800)
 			p.runOf(2000)
-			p.stands(3000, skips(1600, 3, skipPaused))
+			p.stands(3000, skips(1600, 3, ledger.SkipPaused))
 		}, verdict.Unreasonable},
 		{"refused, and nothing is broken", func(p *tape) {
 			p.diaryOf(every200())
 			for at := int64(1200); at <= 2000; at += 200 {
 				p.runOf(at)
 			}
-			p.stands(3000, skips(1000, 1, skipRefused))
+			p.stands(3000, skips(1000, 1, ledger.SkipRefused))
 		}, verdict.Unreasonable},
 		{"a trigger is refused for a run that is over", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.EveryMS = 500 }))
 			p.runOf(1000)
-			p.at(1100).ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.Refused, func(e *ledger.Event) { e.Reason = runOpen })
+			p.at(1100).ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.Refused, func(e *ledger.Event) { e.Reason = ledger.RunOpen })
 			p.runOf(1500)
 			p.runOf(2000)
 			p.stands(3000)
@@ -294,7 +294,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 		{"a trigger is refused for a run that is open", func(p *tape) {
 			p.diaryOf(every200(func(t *ledger.Timetable) { t.EveryMS = 500 }))
 			p.begun(1000)
-			p.at(1100).ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.Refused, func(e *ledger.Event) { e.Reason = runOpen })
+			p.at(1100).ofSchedule(ledger.Event{Op: ledger.Trigger}, ledger.Refused, func(e *ledger.Event) { e.Reason = ledger.RunOpen })
 			p.ended(1000)
 			p.runOf(1500)
 			p.runOf(2000)
@@ -313,7 +313,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.at(1700).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
 			p.runOf(1800)
 			p.runOf(2000)
-			p.stands(3000, skips(1400, 2, skipPaused))
+			p.stands(3000, skips(1400, 2, ledger.SkipPaused))
 		}, verdict.Strayed},
 		{"in hand when it was paused", func(p *tape) {
 			p.diaryOf(every200())
@@ -323,7 +323,7 @@ func TestCheckerFindsWrongSchedules(t *testing.T) {
 			p.at(1700).ofSchedule(ledger.Event{Op: ledger.ResumeSchedule}, ledger.OK)
 			p.runOf(1800)
 			p.runOf(2000)
-			p.stands(3000, skips(1600, 2, skipPaused))
+			p.stands(3000, skips(1600, 2, ledger.SkipPaused))
 		}, ""},
 		{"edited", func(p *tape) {
 			p.diaryOf(every200())

@@ -35,7 +35,7 @@ func twice(s *schedule) {
 // skippedAt reports whether the schedule says itself that it skipped this very occurrence.
 func (s *schedule) skippedAt(at int64) bool {
 	return s.found != nil && s.found.Standing != nil && slices.ContainsFunc(s.found.Standing.Past, func(p ledger.Past) bool {
-		return p.At == at && p.Skipped != "" && p.Origin == byTimetable
+		return p.At == at && p.Skipped != "" && p.Origin == ledger.ByTimetable
 	})
 }
 

@@ -20,7 +20,7 @@ func unreasonable(s *schedule) {
 		}
 	}
 	for _, o := range s.triggers {
-		if o.result == ledger.Refused && o.answer.Reason == runOpen && !s.mayBeOpen(never, o.Mono, o.to) {
+		if o.result == ledger.Refused && o.answer.Reason == ledger.RunOpen && !s.mayBeOpen(never, o.Mono, o.to) {
 			s.offend(verdict.Unreasonable, "a trigger was refused because of a run that is open, and none was")
 			return
 		}
@@ -32,11 +32,11 @@ func (s *schedule) doubt(at int64, why string) string {
 	from, to := s.clock.Bounds(at)
 	by := s.decidedBy(at)
 	switch why {
-	case skipOverlap, skipFull:
+	case ledger.SkipOverlap, ledger.SkipFull:
 		if !s.mayBeOpen(at, from, by) {
 			return "and no run was open"
 		}
-	case skipReplaced:
+	case ledger.SkipReplaced:
 		if s.cancelsOthers() && s.dueTogether(at, by) {
 			return ""
 		}
@@ -46,13 +46,13 @@ func (s *schedule) doubt(at int64, why string) string {
 		if !s.mayBeOpen(at, from, by) {
 			return "and no run was open when the next one came"
 		}
-	case skipMissed:
+	case ledger.SkipMissed:
 		return s.doubtMissed(at, by)
-	case skipPaused:
+	case ledger.SkipPaused:
 		if !s.mayBePaused(from, to) {
 			return "and nobody had paused it"
 		}
-	case skipRefused:
+	case ledger.SkipRefused:
 		if !slices.ContainsFunc(s.faults, func(f verdict.Fault) bool { return f.From < by && f.To > from }) {
 			return "and nothing was wrong"
 		}
@@ -64,7 +64,7 @@ func (s *schedule) doubt(at int64, why string) string {
 
 // cancelsOthers reports whether the runs of the schedule may have cancelled each other.
 func (s *schedule) cancelsOthers() bool {
-	return slices.ContainsFunc(s.puts, func(o *op) bool { return o.may() && o.Timetable.Overlap == cancelOther })
+	return slices.ContainsFunc(s.puts, func(o *op) bool { return o.may() && o.Timetable.Overlap == ledger.CancelOther })
 }
 
 // dueTogether reports whether the next occurrence, or a trigger, may have come before one was
@@ -93,13 +93,13 @@ func (s *schedule) doubtMissed(at, by int64) string {
 		}
 		late := at
 		switch next, ok := put.Timetable.Next(at); {
-		case put.Timetable.CatchUp == catchUpAll:
+		case put.Timetable.CatchUp == ledger.CatchUpAll:
 			why = "and all were to be caught up with"
 			continue
-		case put.Timetable.CatchUp == catchUpLast && !ok:
+		case put.Timetable.CatchUp == ledger.CatchUpLast && !ok:
 			why = "and the last one was to be caught up with"
 			continue
-		case put.Timetable.CatchUp == catchUpLast:
+		case put.Timetable.CatchUp == ledger.CatchUpLast:
 			late = next
 		}
 		if s.clock.Reached(late+put.Timetable.GraceMS) <= by {

@@ -65,7 +65,7 @@ func (s *schedule) tooFew() {
 // schedule is over.
 func (s *schedule) long(at int64) bool {
 	_, to := s.clock.Bounds(at)
-	return s.found.State == finished || s.found.Mono > to+s.stuckAfter*millisecond
+	return s.found.State == ledger.RunFinished || s.found.Mono > to+s.stuckAfter*millisecond
 }
 
 // triggered: a trigger that was answered with a run made it.
@@ -97,7 +97,7 @@ func (s *schedule) over() {
 	if s.clock.WasSet() && slices.ContainsFunc(s.runs, (*story).isToCome) {
 		return
 	}
-	if _, to := s.clock.Bounds(last); s.found.State != finished && s.found.Mono > to+s.stuckAfter*millisecond {
+	if _, to := s.clock.Bounds(last); s.found.State != ledger.RunFinished && s.found.Mono > to+s.stuckAfter*millisecond {
 		s.offend(verdict.Stuck, "%s at the end, %d ms after its last occurrence", s.found.State, (s.found.Mono-to)/millisecond)
 	}
 }

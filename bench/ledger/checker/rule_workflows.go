@@ -20,9 +20,9 @@ func stranded(w *workflow) {
 	case f == nil && submitted:
 		w.offend(verdict.Stranded, "submitted, and gone")
 	case f == nil:
-	case !slices.Contains([]string{flowDone, flowFailed, flowCancelled}, f.State) && !w.waits():
+	case !slices.Contains([]string{ledger.FlowDone, ledger.FlowFailed, ledger.FlowCancelled}, f.State) && !w.waits():
 		w.offend(verdict.Stranded, "%s at the end", f.State)
-	case f.State == flowCancelled && !asked:
+	case f.State == ledger.FlowCancelled && !asked:
 		w.offend(verdict.Wrong, "cancelled, and nobody asked for it")
 	}
 }
@@ -38,7 +38,7 @@ func (w *workflow) waits() bool {
 		if key != w.topic+"/"+w.id && !strings.HasPrefix(key, w.topic+"/"+w.id+"/") {
 			continue
 		}
-		unbegun := c.id != w.id && c.found != nil && c.found.State == flowRunning && len(c.tasks) == 0
+		unbegun := c.id != w.id && c.found != nil && c.found.State == ledger.FlowRunning && len(c.tasks) == 0
 		if unbegun || slices.ContainsFunc(c.tasks, (*story).isToCome) {
 			return true
 		}
@@ -81,7 +81,7 @@ func grownWhole(w *workflow) {
 		if ack == nil || s.making.Undo || s.making.Starts != w.latestStart() {
 			continue
 		}
-		if st := w.standing(s.making.Step, s.making.Copy); !ack.Suspends && (st == nil || !slices.Contains([]string{stepDone, stepUndoing, stepUndone, stepUndoFailed}, st.State)) {
+		if st := w.standing(s.making.Step, s.making.Copy); !ack.Suspends && (st == nil || !slices.Contains([]string{ledger.StepDone, ledger.StepUndoing, ledger.StepUndone, ledger.StepUndoFailed}, st.State)) {
 			w.offend(verdict.Half, "%s was acked, and the workflow does not have it as done", s.making.Step)
 			return
 		}
@@ -140,7 +140,7 @@ func (w *workflow) mistold(of making, d *delivery) string {
 		if s == nil {
 			return in.Step + ", which there is not"
 		}
-		if s.IsTask() && in.State == stepDone && !w.returned(in, of.starts, d.Mono) {
+		if s.IsTask() && in.State == ledger.StepDone && !w.returned(in, of.starts, d.Mono) {
 			return "a result of " + in.Step + " that it did not return"
 		}
 	}
@@ -214,8 +214,8 @@ func (s *story) ackable(those func(*op) bool) int64 {
 
 // undoneRight asks whether a step was undone at last, and in its turn.
 func (w *workflow) undoneRight(a *undo, all []*undo) {
-	if f := w.found; f != nil && (f.State == flowFailed || f.State == flowCancelled) {
-		if st := w.standing(a.step, a.copy); st == nil || st.State != stepUndone && st.State != stepUndoFailed {
+	if f := w.found; f != nil && (f.State == ledger.FlowFailed || f.State == ledger.FlowCancelled) {
+		if st := w.standing(a.step, a.copy); st == nil || st.State != ledger.StepUndone && st.State != ledger.StepUndoFailed {
 			w.offend(verdict.Unwound, "%s was done, and not undone", a.step)
 		}
 	}

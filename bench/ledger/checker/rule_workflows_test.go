@@ -64,7 +64,7 @@ func (p *tape) childStands(state string, steps ...ledger.StepStanding) {
 }
 
 func told(step, sum string) ledger.Making {
-	return ledger.Making{Inputs: []ledger.Input{{Step: step, State: stepDone, Sum: sum}}}
+	return ledger.Making{Inputs: []ledger.Input{{Step: step, State: ledger.StepDone, Sum: sum}}}
 }
 
 func standing(state string, steps ...string) (all []ledger.StepStanding) {
@@ -95,16 +95,16 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 		p.put(ledger.Event{Kind: ledger.Found, Task: "a", State: "done", Output: "of a", History: []ledger.Attempt{
 			{Number: 1, Started: epoch + 10, Outcome: "failed"}, {Number: 2, Started: epoch + at, Outcome: "acked"},
 		}})
-		p.flowStands(flowCancelled, standing(stepDone, "a")...)
+		p.flowStands(ledger.FlowCancelled, standing(ledger.StepDone, "a")...)
 	}
 	playScenes(t, []scene{
 		{"one step after the other", func(p *tape) {
 			both(p)
-			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a", "b")...)
 		}, ""},
 		{"open at the end", func(p *tape) {
 			both(p)
-			p.flowStands("running", standing(stepDone, "a", "b")...)
+			p.flowStands("running", standing(ledger.StepDone, "a", "b")...)
 		}, verdict.Stranded},
 		{"open at the end, with a task that is due when the clock is there again", func(p *tape) {
 			p.submitted(line)
@@ -112,7 +112,7 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			p.stepOf(10, "a", ledger.Making{})
 			p.at(20).put(ledger.Event{Kind: ledger.Clock, StoreNow: epoch + 20})
 			p.put(ledger.Event{Kind: ledger.Found, Task: "b", Making: &ledger.Making{Workflow: "w", Step: "b", Try: 1, Starts: 1}, State: "scheduled", Due: epoch + 3_600_010})
-			p.flowStands("running", standing(stepDone, "a")...)
+			p.flowStands("running", standing(ledger.StepDone, "a")...)
 		}, ""},
 		{"open at the end, with a child that begins when the clock is there again", func(p *tape) {
 			p.submitted(nested)
@@ -132,81 +132,81 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			m := ledger.Making{Workflow: "w/c:4xg9xgm", Step: "x", Try: 1, Starts: 1}
 			p.at(12).put(ledger.Event{Kind: ledger.Delivered, Topic: "away", Task: "x", Making: &m, Attempt: 1, Token: "x", HoldMS: 1000, Sum: "x", Due: epoch + 12})
 			p.stepAcked(20, "a", ledger.OK)
-			p.flowStands(flowDone, standing(stepDone, "a", "c")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a", "c")...)
 		}, verdict.Untimely},
 		{"submitted, and gone", both, verdict.Stranded},
 		{"cancelled by nobody", func(p *tape) {
 			p.submitted(line)
-			p.flowStands(flowCancelled)
+			p.flowStands(ledger.FlowCancelled)
 		}, verdict.Wrong},
 		{"a step before the one that it waits for was acked", func(p *tape) {
 			p.submitted(line)
 			p.stepBegun(10, "a", ledger.Making{Step: "a"})
 			p.stepOf(20, "b", told("a", "of a"))
-			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a", "b")...)
 		}, verdict.Untimely},
 		{"a join when one of two copies was acked", func(p *tape) {
 			p.submitted(fan)
 			p.stepOf(10, "a1", ledger.Making{Step: "a", Copy: 1})
-			p.stepOf(20, "b", ledger.Making{Inputs: []ledger.Input{{Step: "a", Copy: 1, State: stepDone, Sum: "of a1"}, {Step: "a", Copy: 2, State: stepDone, Sum: "of a2"}}})
+			p.stepOf(20, "b", ledger.Making{Inputs: []ledger.Input{{Step: "a", Copy: 1, State: ledger.StepDone, Sum: "of a1"}, {Step: "a", Copy: 2, State: ledger.StepDone, Sum: "of a2"}}})
 			p.stepOf(30, "a2", ledger.Making{Step: "a", Copy: 2})
-			p.flowStands(flowDone, ledger.StepStanding{Step: "a", Copy: 1, State: stepDone}, ledger.StepStanding{Step: "a", Copy: 2, State: stepDone}, ledger.StepStanding{Step: "b", State: stepDone})
+			p.flowStands(ledger.FlowDone, ledger.StepStanding{Step: "a", Copy: 1, State: ledger.StepDone}, ledger.StepStanding{Step: "a", Copy: 2, State: ledger.StepDone}, ledger.StepStanding{Step: "b", State: ledger.StepDone})
 		}, verdict.Untimely},
 		{"a signalled step before the signal", func(p *tape) {
 			p.submitted(ledger.Workflow{Steps: []ledger.Step{{Name: "w", Signal: "go"}, {Name: "b", After: []ledger.Condition{{Step: "w"}}}}})
 			p.stepOf(20, "b", told("w", "s"))
 			p.at(40).ofFlow(ledger.Event{Op: ledger.Signal, Signal: "go"}, ledger.OK)
-			p.flowStands(flowDone, standing(stepDone, "w", "b")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "w", "b")...)
 		}, verdict.Untimely},
 		{"two tasks of one try", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b again", ledger.Making{Step: "b", Inputs: told("a", "of a").Inputs})
-			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a", "b")...)
 		}, verdict.Redone},
 		{"two tries", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b again", ledger.Making{Step: "b", Try: 2, Inputs: told("a", "of a").Inputs})
-			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a", "b")...)
 		}, ""},
 		{"acked, and not taken in", func(p *tape) {
 			both(p)
-			p.flowStands(flowFailed, append(standing(stepUndone, "a"), standing("failed", "b")...)...)
+			p.flowStands(ledger.FlowFailed, append(standing(ledger.StepUndone, "a"), standing("failed", "b")...)...)
 		}, verdict.Half},
 		{"acked, and about to be undone", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b undo", undoOf("b"))
-			p.flowStands("undoing", append(standing(stepUndone, "b"), standing(stepUndoing, "a")...)...)
+			p.flowStands("undoing", append(standing(ledger.StepUndone, "b"), standing(ledger.StepUndoing, "a")...)...)
 		}, verdict.Stranded},
 		{"acked, and what it adds is not there", func(p *tape) {
 			p.submitted(ledger.Workflow{Steps: []ledger.Step{{Name: "a"}}})
 			p.stepBegun(10, "a", ledger.Making{Step: "a"})
 			p.stepAcked(15, "a", ledger.OK, func(e *ledger.Event) { e.Grow = []ledger.Step{{Name: "more"}} })
 			p.put(ledger.Event{Kind: ledger.Found, Task: "a", State: "done", Output: "of a", History: []ledger.Attempt{{Number: 1, Started: epoch + 10, Outcome: "acked"}}})
-			p.flowStands(flowDone, standing(stepDone, "a")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a")...)
 		}, verdict.Half},
 		{"told what nobody returned", func(p *tape) {
 			p.submitted(line)
 			p.stepOf(10, "a", ledger.Making{})
 			p.stepOf(20, "b", told("a", "of another"))
-			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a", "b")...)
 		}, verdict.Misled},
 		{"told nothing", func(p *tape) {
 			p.submitted(line)
 			p.stepOf(10, "a", ledger.Making{})
 			p.stepOf(20, "b", ledger.Making{})
-			p.flowStands(flowDone, standing(stepDone, "a", "b")...)
+			p.flowStands(ledger.FlowDone, standing(ledger.StepDone, "a", "b")...)
 		}, verdict.Misled},
 		{"undone, the last first", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b undo", undoOf("b"))
 			p.stepOf(60, "a undo", undoOf("a"))
-			p.flowStands(flowFailed, standing(stepUndone, "a", "b")...)
+			p.flowStands(ledger.FlowFailed, standing(ledger.StepUndone, "a", "b")...)
 		}, ""},
 		{"undone, the first first", func(p *tape) {
 			both(p)
 			p.stepOf(40, "a undo", undoOf("a"))
 			p.stepOf(60, "b undo", undoOf("b"))
-			p.flowStands(flowFailed, standing(stepUndone, "a", "b")...)
+			p.flowStands(ledger.FlowFailed, standing(ledger.StepUndone, "a", "b")...)
 		}, verdict.Unwound},
 		{"undone, the last first, whose ack was repeated", func(p *tape) {
 			p.submitted(line)
@@ -217,19 +217,19 @@ func TestCheckerFindsWrongWorkflows(t *testing.T) {
 			p.stepOf(60, "a undo", undoOf("a"))
 			p.stepAcked(80, "a", ledger.Already)
 			p.put(ledger.Event{Kind: ledger.Found, Task: "a", State: "done", Output: "of a", History: []ledger.Attempt{{Number: 1, Started: epoch + 10, Outcome: "acked"}}})
-			p.flowStands(flowFailed, standing(stepUndone, "a", "b")...)
+			p.flowStands(ledger.FlowFailed, standing(ledger.StepUndone, "a", "b")...)
 		}, ""},
 		{"one is not undone", func(p *tape) {
 			both(p)
 			p.stepOf(40, "b undo", undoOf("b"))
-			p.flowStands(flowFailed, append(standing(stepUndone, "b"), standing(stepDone, "a")...)...)
+			p.flowStands(ledger.FlowFailed, append(standing(ledger.StepUndone, "b"), standing(ledger.StepDone, "a")...)...)
 		}, verdict.Unwound},
 		{"a step that begins after a cancel was answered", func(p *tape) {
 			p.submitted(line)
 			p.stepOf(10, "a", ledger.Making{})
 			p.at(20).ofFlow(ledger.Event{Op: ledger.CancelWorkflow}, ledger.OK)
 			p.stepOf(100, "b", told("a", "of a"))
-			p.flowStands(flowCancelled, standing(stepUndone, "a", "b")...)
+			p.flowStands(ledger.FlowCancelled, standing(ledger.StepUndone, "a", "b")...)
 		}, verdict.Zombie},
 		{"a retry that was held ahead of the cancel", func(p *tape) { retried(p, 20+heldAhead) }, ""},
 		{"a retry that was not", func(p *tape) { retried(p, 25+heldAhead) }, verdict.Zombie},

@@ -113,7 +113,7 @@ func (s *schedule) gatherRuns() {
 		past = s.found.Standing.Past
 	}
 	for _, p := range past {
-		if p.ID != "" && p.Origin != byTimetable {
+		if p.ID != "" && p.Origin != ledger.ByTimetable {
 			s.others[p.ID] = true
 		}
 	}
@@ -159,7 +159,7 @@ func (s *schedule) gatherReasons() {
 	}
 	var skips []ledger.Past
 	for _, p := range s.found.Standing.Past {
-		if p.Skipped != "" && p.Origin == byTimetable {
+		if p.Skipped != "" && p.Origin == ledger.ByTimetable {
 			skips = append(skips, p)
 		}
 	}

@@ -108,7 +108,7 @@ func (s *story) add(e *ledger.Event, calls map[uint64]*op) {
 	case ledger.Found:
 		s.found = e
 		s.allFound = append(s.allFound, e)
-	case ledger.Opened, ledger.Topic, ledger.Fault, ledger.Healed, ledger.Clock, ledger.Audited, ledger.Watching, ledger.Told, ledger.Expired, ledger.Failed, ledger.Logged, ledger.Ordered:
+	case ledger.Opened, ledger.Topic, ledger.Fault, ledger.Healed, ledger.Clock, ledger.Audited, ledger.Watching, ledger.Told, ledger.Expired, ledger.Failed, ledger.Logged, ledger.Ordered, ledger.Works:
 	}
 }
 

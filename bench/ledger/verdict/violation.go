@@ -28,6 +28,7 @@ const (
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
 	Forgotten   Violation = "forgotten"   // a name ran again after its checkpoint was answered
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
+	Idle        Violation = "idle"        // it waited beside a worker with room, and had all that it needs
 
 	// Of schedules; the task of an offence is the schedule, or a recipient of its audience.
 	Doubled      Violation = "doubled"      // an occurrence had two runs, or a run and a reason, or a recipient two tasks
@@ -49,7 +50,7 @@ const (
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Missed, Mistold, Wrong, Forgotten, Stuck,
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Missed, Mistold, Wrong, Forgotten, Stuck, Idle,
 		Doubled, Vanished, Unreasonable, Premature, Strayed, Misplaced,
 		Half, Untimely, Redone, Stranded, Misled, Unwound, Zombie}
 }

@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/ddq-io/ddq/store"
 )
 
 // disk is the file system under Pebble. It lets everything through until a write,
@@ -370,14 +373,28 @@ func (f *file) Sync() error { return f.synced(f.File.Sync) }
 
 func (f *file) SyncData() error { return f.synced(f.File.SyncData) }
 
-// synced runs a sync, and notes how far a log is synced before anybody is told of it.
+// synced runs a sync, and notes how far a log is synced before anybody is told of it. A log that has no name any more is
+// on no disk once it is closed: somebody deleted it.
 func (f *file) synced(op func() error) error {
 	return f.change(func() error {
 		if err := op(); err != nil || f.mark == nil {
 			return err
 		}
+		if nameless(f.File) {
+			return fmt.Errorf("%s: %w", f.disk.FS.PathBase(f.name), store.ErrDeleted)
+		}
 		return f.mark.synced()
 	})
+}
+
+// nameless reports whether a file of the system is in no directory any more.
+func nameless(f vfs.File) bool {
+	fd := f.Fd()
+	if fd == vfs.InvalidFd {
+		return false
+	}
+	var s unix.Stat_t
+	return unix.Fstat(int(fd), &s) == nil && s.Nlink == 0
 }
 
 func (f *file) SyncTo(length int64) (full bool, err error) {

@@ -11,5 +11,6 @@
 local life, was = ARGV[1], ARGV[2]
 if life == '' or was == life or (redis.call('HGET', OWNER, 'life') or '') ~= was then return 0 end
 redis.call('HSET', OWNER, 'life', life)
+redis.call('PERSIST', OWNER) -- one that was dropped expires
 if was ~= '' then redis.call('HDEL', OWNER, 'sealed') end
 return 1

@@ -7,8 +7,8 @@
 -- ARGV  1 start  2 ttl ms  3 address  4 1 to replace the session of another start,
 --       which is else done only when that is over
 --
--- returns {us, and for each note the shard and the node that wants it}, or the address of
---   the session of another start that lasts
+-- returns {us, 1 if there was no session, and for each note the shard and the node that wants
+--   it}, or the address of the session of another start that lasts
 
 -- include session_lives.lua
 local session = redis.call('HMGET', SESSION, 'start', 'expires', 'ttl', 'addr')
@@ -17,7 +17,7 @@ local us = clock[1] * 1000000 + clock[2]
 if ARGV[4] ~= '1' and session[1] and session[1] ~= ARGV[1] and lives(session[2], session[3], us / 1000) then
   return session[4] or ''
 end
-local answer = {us}
+local answer = {us, session[1] and 0 or 1}
 if redis.call('HLEN', SESSION) > 4 then
   local fields = redis.call('HGETALL', SESSION)
   for i = 1, #fields, 2 do

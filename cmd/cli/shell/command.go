@@ -1,15 +1,15 @@
-package cli
+// Package shell runs the commands of `ddq work`: one for each task, with all that it starts in a process group of
+// its own.
+package shell
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,33 +25,33 @@ const (
 	leftDelay = 50 * time.Millisecond
 )
 
-// shellCommand runs one shell command for each task. Commands run at the same
-// time; lines of their output are not mixed.
-type shellCommand struct {
-	command string
-	environ []string // added to by each task
-	out     io.Writer
-	err     io.Writer
-	raw     io.Writer               // takes stdout in place of out, as it is; nil for none
-	next    func(line []byte) error // takes lines of file descriptor 3; nil for none
-	abort   *Abort                  // may be nil
+// Command is one that runs for a task. Commands run at the same time; lines of their output are not mixed
+// if Out and Err take a whole Write at a time.
+type Command struct {
+	Text    string   // for sh -c
+	Environ []string // added to by each task
+	Out     io.Writer
+	Err     io.Writer
+	Raw     io.Writer               // takes stdout in place of Out, as it is; nil for none
+	Next    func(line []byte) error // takes lines of file descriptor 3; nil for none
+	Abort   *Abort                  // may be nil
 }
 
-// run feeds payload to the command and returns nil when it exits 0. Otherwise
+// Run feeds payload to the command and returns nil when it exits 0. Otherwise
 // the error says how it ended and the last thing it wrote to stderr. When ctx
 // ends, the command and all that it started are killed.
-func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) error {
-	out, errs := &lineWriter{to: s.out}, &lineWriter{to: s.err}
-	cmd := exec.Command("sh", "-c", s.command)
-	cmd.Env = append(s.environ[:len(s.environ):len(s.environ)], vars...)
+func (s *Command) Run(ctx context.Context, payload []byte, vars []string) error {
+	out, errs := &lineWriter{to: s.Out}, &lineWriter{to: s.Err}
+	cmd := exec.Command("sh", "-c", s.Text)
+	cmd.Env = append(s.Environ[:len(s.Environ):len(s.Environ)], vars...)
 	cmd.Stdin = bytes.NewReader(payload)
 	var o outputs
 	defer o.close()
 	to := io.Writer(out)
-	if s.raw != nil {
-		to = s.raw
+	if s.Raw != nil {
+		to = s.Raw
 	}
-	next := &nextLines{take: s.next}
+	next := &nextLines{take: s.Next}
 	var err error
 	if cmd.Stdout, err = o.open(to); err != nil {
 		return err
@@ -59,14 +59,14 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 	if cmd.Stderr, err = o.open(errs); err != nil {
 		return err
 	}
-	if s.next != nil {
+	if s.Next != nil {
 		w, err := o.open(next)
 		if err != nil {
 			return err
 		}
 		cmd.ExtraFiles = []*os.File{w}
 	}
-	inOwnGroup(cmd)
+	InOwnGroup(cmd)
 	cmd.WaitDelay = leftDelay // of a payload that nobody reads
 
 	err = s.wait(ctx, cmd, &o)
@@ -86,20 +86,20 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 
 // wait runs cmd to its end, and reads what it has written by then. When ctx ends, its group is killed first: no
 // process is left then that could keep the output open.
-func (s *shellCommand) wait(ctx context.Context, cmd *exec.Cmd, o *outputs) error {
+func (s *Command) wait(ctx context.Context, cmd *exec.Cmd, o *outputs) error {
 	err := cmd.Start()
 	o.started()
 	if err != nil {
 		o.end()
 		return err
 	}
-	defer s.abort.add(func() { killGroup(cmd) })()
+	defer s.Abort.add(func() { killGroup(cmd) })()
 	gone := make(chan error, 1)
 	go func() { gone <- cmd.Wait() }()
 	select {
 	case err = <-gone:
 	case <-ctx.Done():
-		endGroup(cmd)
+		EndGroup(cmd)
 		kill := time.AfterFunc(killDelay, func() { killGroup(cmd) })
 		err = <-gone
 		kill.Stop()
@@ -199,77 +199,15 @@ func readReady(f *os.File, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// inOwnGroup gives cmd a process group of its own: an interrupt at the terminal lets it finish.
-func inOwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// InOwnGroup gives cmd a process group of its own: an interrupt at the terminal lets it finish.
+func InOwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// endGroup asks cmd, and all that it started, to end.
-func endGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+// EndGroup asks cmd, and all that it started, to end.
+func EndGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
 // killGroup ends what is left of cmd's group.
 func killGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
-}
-
-// errLongResult ends a command that printed too much for a result.
-var errLongResult = errors.New("what the command printed is too long for a result")
-
-// resultBuffer takes what there is room for. More than that is an error, which ends the
-// command.
-type resultBuffer struct {
-	got  bytes.Buffer
-	left int
-	full bool
-}
-
-func (b *resultBuffer) Write(p []byte) (int, error) {
-	if len(p) > b.left {
-		b.full = true
-		return 0, errLongResult
-	}
-	b.left -= len(p)
-	return b.got.Write(p)
-}
-
-// lineWriter passes whole lines on and remembers the last one that is not
-// empty. It is written to by one goroutine.
-type lineWriter struct {
-	to   io.Writer
-	part []byte
-	last string
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	w.part = append(w.part, p...)
-	end := bytes.LastIndexByte(w.part, '\n') + 1
-	if end == 0 {
-		return len(p), nil
-	}
-	lines := w.part[:end]
-	for line := range strings.Lines(string(lines)) {
-		w.last = cmp.Or(strings.TrimSpace(line), w.last)
-	}
-	_, err := w.to.Write(lines)
-	w.part = append(w.part[:0], w.part[end:]...)
-	return len(p), err
-}
-
-// flush passes on a last line that has no end.
-func (w *lineWriter) flush() {
-	if len(w.part) > 0 {
-		_, _ = w.Write([]byte{'\n'}) // to memory or a terminal: nobody to tell
-	}
-}
-
-// lockedWriter lets several goroutines write to one stream.
-type lockedWriter struct {
-	mu sync.Mutex
-	to io.Writer // guarded by mu
-}
-
-func (w *lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(p)
 }

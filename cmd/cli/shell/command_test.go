@@ -1,11 +1,10 @@
-//go:build unix
-
-package cli
+package shell
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,10 +14,10 @@ import (
 	"testing"
 )
 
-func TestShellCommandGetsPayloadAndVariables(t *testing.T) {
+func TestCommandGetsPayloadAndVariables(t *testing.T) {
 	var out, errs bytes.Buffer
-	s := &shellCommand{command: `cat; echo " $GREETING"`, environ: os.Environ(), out: &out, err: &errs}
-	if err := s.run(t.Context(), []byte("hello"), []string{"GREETING=there"}); err != nil {
+	s := &Command{Text: `cat; echo " $GREETING"`, Environ: os.Environ(), Out: &out, Err: &errs}
+	if err := s.Run(t.Context(), []byte("hello"), []string{"GREETING=there"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := out.String(), "hello there\n"; got != want {
@@ -26,10 +25,10 @@ func TestShellCommandGetsPayloadAndVariables(t *testing.T) {
 	}
 }
 
-func TestShellCommandReportsItsLastWords(t *testing.T) {
+func TestCommandReportsItsLastWords(t *testing.T) {
 	var out, errs bytes.Buffer
-	s := &shellCommand{command: `echo trying >&2; echo no route >&2; echo >&2; exit 3`, environ: os.Environ(), out: &out, err: &errs}
-	err := s.run(t.Context(), nil, nil)
+	s := &Command{Text: `echo trying >&2; echo no route >&2; echo >&2; exit 3`, Environ: os.Environ(), Out: &out, Err: &errs}
+	err := s.Run(t.Context(), nil, nil)
 	if err == nil || err.Error() != "exit status 3: no route" {
 		t.Errorf("err = %v, want exit status 3: no route", err)
 	}
@@ -38,10 +37,10 @@ func TestShellCommandReportsItsLastWords(t *testing.T) {
 	}
 }
 
-func TestShellCommandThatReadsNothing(t *testing.T) {
+func TestCommandThatReadsNothing(t *testing.T) {
 	var out, errs bytes.Buffer
-	s := &shellCommand{command: `true`, environ: os.Environ(), out: &out, err: &errs}
-	if err := s.run(t.Context(), make([]byte, 1<<20), nil); err != nil {
+	s := &Command{Text: `true`, Environ: os.Environ(), Out: &out, Err: &errs}
+	if err := s.Run(t.Context(), make([]byte, 1<<20), nil); err != nil {
 		t.Errorf("a command may leave its payload: %v", err)
 	}
 }
@@ -49,8 +48,8 @@ func TestShellCommandThatReadsNothing(t *testing.T) {
 var errHoldLost = errors.New("hold lost")
 
 // The command and its child both ignore SIGTERM. The child has one end of a
-// FIFO, which reads as ended when no process is left that has it.
-func TestShellCommandDiesWithAllItStarted(t *testing.T) {
+// FIFO, which reads as ended when no process is left that has it; one that lives on says so.
+func TestCommandDiesWithAllItStarted(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -61,13 +60,16 @@ func TestShellCommandDiesWithAllItStarted(t *testing.T) {
 		r, err := os.Open(fifo) // waits for the child
 		lose(errHoldLost)
 		if err == nil {
-			_, err = io.ReadAll(r)
+			var said []byte
+			if said, err = io.ReadAll(r); len(said) > 0 {
+				err = fmt.Errorf("the child %s", said)
+			}
 		}
 		ended <- err
 	}()
 	var out, errs bytes.Buffer
-	s := &shellCommand{command: `trap '' TERM; sleep 600 >"$FIFO" & wait; sleep 600`, environ: os.Environ(), out: &out, err: &errs}
-	if err := s.run(ctx, nil, []string{"FIFO=" + fifo}); !errors.Is(err, errHoldLost) {
+	s := &Command{Text: `trap '' TERM; (sleep 30; echo lived on) >"$FIFO" & wait; sleep 600`, Environ: os.Environ(), Out: &out, Err: &errs}
+	if err := s.Run(ctx, nil, []string{"FIFO=" + fifo}); !errors.Is(err, errHoldLost) {
 		t.Errorf("err = %v, want the reason for the cancellation", err)
 	}
 	if err := <-ended; err != nil {
@@ -91,12 +93,12 @@ func TestLineWriterKeepsLinesWhole(t *testing.T) {
 }
 
 // A child in the background keeps the output open. All that the shell wrote is read, and the child goes on.
-func TestShellCommandIsReadWholeBesideAChild(t *testing.T) {
+func TestCommandIsReadWholeBesideAChild(t *testing.T) {
 	var out bytes.Buffer
-	s := &shellCommand{command: `sleep 60 & echo $! >&2; printf '%0300000d' 7`, environ: os.Environ(), out: io.Discard, raw: &out, err: io.Discard}
+	s := &Command{Text: `sleep 60 & echo $! >&2; printf '%0300000d' 7`, Environ: os.Environ(), Out: io.Discard, Raw: &out, Err: io.Discard}
 	var child bytes.Buffer
-	s.err = &child
-	if err := s.run(t.Context(), nil, nil); err != nil || out.Len() != 300_000 {
+	s.Err = &child
+	if err := s.Run(t.Context(), nil, nil); err != nil || out.Len() != 300_000 {
 		t.Errorf("%d bytes were read, want 300000: %v", out.Len(), err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(child.String()))
