@@ -13,7 +13,7 @@ import (
 // topic holds it up: no rate, no ordering key, no change of the topic, and less in the hands of workers than a cap allows. A
 // worker has room while it has fewer tasks than it handles at a time. All of this together, without a break, for more than
 // a second, away from faults, is an offence: of a machine that has time to spare. How busy it was say the tasks that
-// became ready meanwhile: half of them waited no longer than a quarter of what is left beyond that second. Where a whole
+// became ready meanwhile: three of four waited no longer than a quarter of what is left beyond that second. Where a whole
 // machine stands still they all wait, and nobody is accused.
 
 const (
@@ -83,7 +83,7 @@ func (t *task) readyFor(i int) (from int64, known bool) {
 	if i > 0 {
 		before := t.deliveries[i-1]
 		ended := slices.IndexFunc(before.settles, func(o *op) bool { return o.Op != ledger.Extend && o.did() })
-		if before.loose || ended < 0 {
+		if before.loose || ended < 0 || d.Attempt != before.Attempt+1 { // else somebody had it of whom nobody heard
 			return 0, false
 		}
 		from = max(from, before.settles[ended].to)
@@ -107,8 +107,8 @@ func (ev *evidence) isTroubled(in span, capped bool) bool {
 	})
 }
 
-// usually is what half of those that became ready in a time waited at most.
-func usually(waits []wait, in span) (median int64, known bool) {
+// usually is what three of four that became ready in a time waited at most.
+func usually(waits []wait, in span) (most int64, known bool) {
 	first, _ := slices.BinarySearchFunc(waits, in.from, func(w wait, from int64) int { return cmp.Compare(w.from, from) })
 	var took []int64
 	for _, w := range waits[first:] {
@@ -123,7 +123,7 @@ func usually(waits []wait, in span) (median int64, known bool) {
 		return 0, false
 	}
 	slices.Sort(took)
-	return took[len(took)/2], true
+	return took[len(took)*3/4], true
 }
 
 // hands are the tasks that workers have, by topic.
