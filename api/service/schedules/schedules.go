@@ -99,7 +99,8 @@ type located struct {
 	from  uint64 // the server that it was read from, see store.Commit
 	table *timetable.Timetable
 
-	unsure bool // a commit may have been made: its answer was lost, and now there is another one
+	unsure   bool     // a commit may have been made: its answer was lost, and now there is another one
+	requeued []string // runs that a step was to leave behind, and that go on
 }
 
 // ready refuses calls that cannot be carried out here.

@@ -47,6 +47,17 @@ func (s *Schedules) change(ctx context.Context, topic, name string, what eventOf
 // be read again first. An event that is refused changes nothing, but what the step decided before it is
 // committed: the refusal may tell of that, as of a run that is open.
 func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event) (*located, schedule.Effects, *problem.Error) {
+	for {
+		known := len(at.requeued)
+		after, out, e := s.tryStep(ctx, at, event)
+		if len(at.requeued) == known {
+			return after, out, e
+		}
+	}
+}
+
+// tryStep is step, unless somebody has requeued a run that it was to leave behind: then nothing is done, and at knows.
+func (s *Schedules) tryStep(ctx context.Context, at *located, event schedule.Event) (*located, schedule.Effects, *problem.Error) {
 	now, err := at.now(ctx, s.node.Clocks(), s.cells)
 	if err != nil {
 		return nil, schedule.Effects{}, problem.FromStore(err)
@@ -65,16 +76,9 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 	}
 	full, leave := refuses(ctx, s.tasks, at.topic)
 	defer leave()
-	env := schedule.Env{
-		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: full, Place: s.placer(at.topic.Name),
-	}
-	after, out := schedule.StepAll(at.Schedule, append(events, event), env)
-	if env.Requeued, e = s.tasks.Discard(ctx, at.topic, at.shard, out.Discard); e != nil {
-		return nil, out, e
-	}
-	if len(env.Requeued) > 0 {
-		after, out = schedule.StepAll(at.Schedule, append(events, event), env)
-	}
+	after, out := schedule.StepAll(at.Schedule, append(events, event), schedule.Env{
+		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: full, Place: s.placer(at.topic.Name), Requeued: at.requeued,
+	})
 	after.Taken = taken
 	refused := refusal(at.Name, &out)
 	if refused != nil && len(events) == 0 { // it is of the schedule as it was read
@@ -104,6 +108,11 @@ func (s *Schedules) step(ctx context.Context, at *located, event schedule.Event)
 		if e != nil {
 			return nil, out, e
 		}
+	}
+	requeued, e := s.tasks.Discard(ctx, at.topic, at.shard, out.Discard)
+	if e != nil || len(requeued) > 0 {
+		at.requeued = append(at.requeued, requeued...)
+		return nil, out, e
 	}
 	if e = s.askFormer(ctx, at, &out); e != nil {
 		return nil, out, e
