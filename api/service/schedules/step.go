@@ -82,7 +82,7 @@ func (s *Schedules) tryStep(ctx context.Context, at *located, event schedule.Eve
 	after.Taken = taken
 	refused := refusal(at.Name, &out)
 	if refused != nil && len(events) == 0 { // it is of the schedule as it was read
-		changed, e := s.changed(ctx, at)
+		changed, e := at.changed(ctx, s.cells)
 		if changed || e != nil {
 			return nil, out, e
 		}
@@ -163,12 +163,12 @@ func (at *located) now(ctx context.Context, clocks *actors.Clocks, cells store.C
 
 // changed reports whether a schedule is another one than was read. Then its owner may have taken
 // what was told of an end out of the in-box before that was read.
-func (s *Schedules) changed(ctx context.Context, at *located) (bool, *problem.Error) {
-	cells, err := s.cells.Cells(ctx, at.shard.For(at.topic.Life), []store.CellID{at.cell.ID})
+func (at *located) changed(ctx context.Context, cells store.Cells) (bool, *problem.Error) {
+	now, err := cells.Cells(ctx, at.shard.For(at.topic.Life), []store.CellID{at.cell.ID})
 	if err != nil {
 		return false, problem.FromStore(err)
 	}
-	return cells[0].Version != at.cell.Version, nil
+	return now[0].Version != at.cell.Version, nil
 }
 
 // toldPage is how many parcels are read at a time.
