@@ -192,6 +192,17 @@ func (f *Fleet) stop() {
 func (f *Fleet) Owners(topic string) []string {
 	f.Helper()
 	synctest.Wait()
+	stats := f.stats(topic)
+	owners := make([]string, len(stats))
+	for i, st := range stats {
+		owners[i] = st.Owner
+	}
+	return owners
+}
+
+// stats are those of the shards of a topic.
+func (f *Fleet) stats(topic string) []store.Stats {
+	f.Helper()
 	t, err := f.Store.GetTopic(f.Context(), topic)
 	if err != nil {
 		f.Fatal(err)
@@ -200,11 +211,7 @@ func (f *Fleet) Owners(topic string) []string {
 	if err != nil {
 		f.Fatal(err)
 	}
-	owners := make([]string, len(stats))
-	for i, st := range stats {
-		owners[i] = st.Owner
-	}
-	return owners
+	return stats
 }
 
 // Show has the node see something else than who is there, from now on; nil: see that again.

@@ -8,7 +8,6 @@ import (
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // Work subscribes at a node and keeps books of what is enqueued with it.
@@ -102,15 +101,7 @@ func (w *Ledger) Done(late time.Duration) {
 // Epochs is how often shards of a topic were claimed.
 func (f *Fleet) Epochs(topic string) (sum int64) {
 	f.Helper()
-	t, err := f.Store.GetTopic(f.Context(), topic)
-	if err != nil {
-		f.Fatal(err)
-	}
-	stats, err := f.Store.Stats(f.Context(), place.Shards(&t))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, st := range stats {
+	for _, st := range f.stats(topic) {
 		sum += st.Epoch
 	}
 	return sum
