@@ -443,7 +443,9 @@ func TestARefusedTriggerKeepsWhatItNames(t *testing.T) {
 		spec.Template.Task.Visibility = 5 * time.Minute
 		start := time.Now()
 		owner, other, w := besideOwner(t, f, spec)
+		w.mu.Lock()
 		w.last = func(*store.RunOf) time.Duration { return 59500 * time.Millisecond }
+		w.mu.Unlock()
 		time.Sleep(time.Until(start.Add(119 * time.Second))) // the first run ends in half a second
 		owner.Store.Freeze(true)
 		time.Sleep(1500 * time.Millisecond)
