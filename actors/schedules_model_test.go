@@ -105,6 +105,13 @@ type diligent struct {
 	last func(*store.RunOf) time.Duration
 }
 
+// takes is how long the worker is at each run that comes from now on.
+func (w *diligent) takes(long time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = func(*store.RunOf) time.Duration { return long }
+}
+
 func (w *diligent) Deliver(ds []subscription.Delivery) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

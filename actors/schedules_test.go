@@ -373,7 +373,7 @@ func TestAUserKnowsWhichRunsHaveEnded(t *testing.T) {
 func TestAUserKnowsWhichRunsOfBeforeAReshardHaveEnded(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		owner, other, w := besideOwner(t, f, everySpec(time.Hour))
-		w.last = func(*store.RunOf) time.Duration { return 10 * time.Second }
+		w.takes(10 * time.Second)
 		trigger := func(request string) error {
 			_, err := other.Sys.Schedules.Trigger(t.Context(), schedules.Trigger{Topic: "mail", Name: "nightly", Overlap: schedule.Skip, Request: request})
 			return err
@@ -443,9 +443,7 @@ func TestARefusedTriggerKeepsWhatItNames(t *testing.T) {
 		spec.Template.Task.Visibility = 5 * time.Minute
 		start := time.Now()
 		owner, other, w := besideOwner(t, f, spec)
-		w.mu.Lock()
-		w.last = func(*store.RunOf) time.Duration { return 59500 * time.Millisecond }
-		w.mu.Unlock()
+		w.takes(59500 * time.Millisecond)
 		time.Sleep(time.Until(start.Add(119 * time.Second))) // the first run ends in half a second
 		owner.Store.Freeze(true)
 		time.Sleep(1500 * time.Millisecond)
