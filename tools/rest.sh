@@ -25,9 +25,10 @@ until [ -n "$url" ]; do
 	url=$(sed -n 's/.*msg=serving .* http=\([^ ]*\).*/http:\/\/\1/p' "$place/log")
 done
 
-# Watches do not end by themselves.
-cd api/rest/played
-PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 SCHEMATHESIS_HOOKS=hooks "$venv/bin/schemathesis" run "$url/v1/openapi.json" \
+# Watches do not end by themselves. What it remembers of a run goes with the place.
+hooks=$PWD/api/rest/played
+cd "$place"
+PYTHONPATH=$hooks PYTHONDONTWRITEBYTECODE=1 SCHEMATHESIS_HOOKS=hooks "$venv/bin/schemathesis" run "$url/v1/openapi.json" \
 	--checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,use_after_free \
 	--exclude-path-regex ':watch$' --request-timeout 60 --max-examples "${EXAMPLES:-50}" --continue-on-failure --warnings off
 if grep -E 'level=ERROR|panic' "$place/log"; then

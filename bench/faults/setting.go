@@ -15,11 +15,11 @@ type setting struct {
 	span        time.Duration // how long tasks are sent
 	hold        time.Duration
 	producers   int
-	oneClient   bool // of all producers
+	oneClient   bool // for all producers
 	workers     int
-	sdks        []string // languages of other SDKs, of each of which there is one worker more
+	sdks        []string // a worker more in each of these languages
 	sdkDir      string
-	oneSided    bool // they connect to the first node only, or to the others only
+	oneSided    bool // workers connect to the first node only, or to the others only
 	concurrency int
 	work        time.Duration // the most that a handler takes
 	herd        int
