@@ -299,6 +299,34 @@ func TestLentRoomOwesAndAllows(t *testing.T) {
 	})
 }
 
+// TestTopicsOfANamespaceUseItsQuota has topics of one namespace at nodes of which the last has no workers. There is room at
+// workers for all that the quota lets go.
+func TestTopicsOfANamespaceUseItsQuota(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		topics, nodes := rapid.IntRange(1, 12).Draw(t, "topics"), rapid.IntRange(1, 3).Draw(t, "nodes")
+		limits := store.TopicLimits{Namespace: rapid.SampledFrom([]int{1, 2, 5, 19}).Draw(t, "quota")}
+		w := newNamespaceWorld(limits, topics, nodes, 64)
+		handlers := rapid.SliceOfN(rapid.SampledFrom([]int{0, 10, 100, 600}), 1, 4).Draw(t, "handlers")
+		w.took = func(id string) time.Duration {
+			return time.Duration(handlers[int(id[len(id)-1])%len(handlers)]) * time.Millisecond
+		}
+		busy, total := rapid.IntRange(1, len(w.nodes)).Draw(t, "busy"), 0
+		t.Repeat(map[string]func(*rapid.T){
+			"ready": func(t *rapid.T) {
+				for range rapid.IntRange(1, 8).Draw(t, "times") {
+					w.ready(rapid.IntRange(0, busy-1).Draw(t, "where"), tasks(fmt.Sprint("t", total, "x"), rapid.IntRange(1, 5).Draw(t, "n"), func(int) ModelTask { return ModelTask{} })...)
+					total++
+				}
+			},
+			"": func(t *rapid.T) {
+				if err := w.run(time.Duration(rapid.SampledFrom([]int{5, 100, 400}).Draw(t, "ms")) * time.Millisecond); err != nil {
+					t.Fatalf("%d topics on %d nodes, a quota of %d: %v", topics, nodes, limits.Namespace, err)
+				}
+			},
+		})
+	})
+}
+
 func playMix(t *rapid.T, limits store.TopicLimits, newWorld func(_ store.TopicLimits, nodes, places int) *world, parts bool) {
 	nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
 	w := newWorld(limits, nodes, rapid.SampledFrom([]int{1, 2, 8, 30}).Draw(t, "places"))

@@ -57,26 +57,42 @@ func (q *eventQueue) Pop() any {
 	return last
 }
 
-// worldNode is a node with tasks of its own, and a worker of some places, unless it lends those of another node.
+// worldNode is a topic at a node, with tasks of its own, and a worker of some places, unless others lend it theirs.
 type worldNode struct {
 	*world
 	name    string
+	topic   string
 	core    *dispatch.Topic
 	parts   taking.Taker // of a world whose store has no Take
-	lender  *worldNode   // nil: it has a worker
-	told    int          // tasks that the lender knows of
+	lenders []*worldNode // by subscription, the first is sub; none: it has a worker
+	told    int          // tasks that they know of: over the last link
 	moves   int          // messages of credit since the clock went on
 	pumping bool
 }
 
-// sub is the one subscription of a node.
+// sub is the subscription of a node with a worker.
 const sub = 1
 
 // newLendingWorld returns a world in which the first node has all the workers.
 func newLendingWorld(limits store.TopicLimits, nodes, places int) *world {
 	w := newWorldOf(limits, places)
 	for i := range nodes {
-		w.join(i, places, i > 0)
+		w.join(i, "t", places, w.nodes[:min(i, 1)]...)
+	}
+	return w
+}
+
+// newNamespaceWorld returns a world of topics in one namespace, at nodes of which all but the last have workers.
+func newNamespaceWorld(limits store.TopicLimits, topics, nodes, places int) *world {
+	w := newWorldOf(limits, places)
+	for t := range topics {
+		for i := range nodes {
+			var lenders []*worldNode
+			if i > 0 && i == nodes-1 {
+				lenders = w.nodes[len(w.nodes)-i:]
+			}
+			w.join(i, fmt.Sprint("t", t), places, lenders...)
+		}
 	}
 	return w
 }
@@ -84,7 +100,7 @@ func newLendingWorld(limits store.TopicLimits, nodes, places int) *world {
 func newWorld(limits store.TopicLimits, nodes, places int) *world {
 	w := newWorldOf(limits, places)
 	for i := range nodes {
-		w.join(i, places, false)
+		w.join(i, "t", places)
 	}
 	return w
 }
@@ -98,17 +114,19 @@ func newWorldOf(limits store.TopicLimits, places int) *world {
 	return w
 }
 
-// join adds a node.
-func (w *world) join(i, places int, lends bool) {
-	n := &worldNode{world: w, name: fmt.Sprint("n", i), core: dispatch.NewTopic("t")}
+// join adds a node of a topic, which lends the places of others or has its own.
+func (w *world) join(i int, topic string, places int, lenders ...*worldNode) {
+	n := &worldNode{world: w, name: fmt.Sprint("n", i), topic: topic, core: dispatch.NewTopic(topic)}
 	n.parts = taking.Taker{Store: &worldStore{world: w}, Now: func() time.Time { return w.now }}
 	n.core.Shards([]bool{true})
 	n.core.Configure(w.now, 10, w.limits)
-	n.core.Subscribe(w.now, &dispatch.Subscription{ID: sub, MaxInFlight: places, Visibility: time.Hour, OnDemand: lends})
-	if lends {
-		n.lender = w.nodes[0]
-		n.lender.core.Link(w.now, sub, n.name)
-	} else {
+	for i, lender := range lenders {
+		n.core.Subscribe(w.now, &dispatch.Subscription{ID: sub + int64(i), MaxInFlight: places, Visibility: time.Hour, OnDemand: true})
+		lender.core.Link(w.now, sub, n.name)
+		n.lenders = append(n.lenders, lender)
+	}
+	if len(lenders) == 0 {
+		n.core.Subscribe(w.now, &dispatch.Subscription{ID: sub, MaxInFlight: places, Visibility: time.Hour})
 		n.core.Grant(w.now, sub, places)
 	}
 	w.nodes = append(w.nodes, n)
@@ -173,7 +191,7 @@ func (w *world) ready(node int, tasks ...ModelTask) {
 	var entries []store.Entry
 	for _, t := range tasks {
 		w.order++
-		if t.Node = node; w.nodes[node].lender != nil {
+		if t.Node = node; len(w.nodes[node].lenders) == 1 {
 			t.Node = 0
 		}
 		w.tasks[t.ID] = t
@@ -210,41 +228,42 @@ func (n *worldNode) pump() {
 		n.after(max(0, at.Sub(n.now)), func() { n.core.Tick(n.now, at); n.again() })
 	}
 	for _, a := range fx.Ask {
-		n.node(a.Node).granted(a.N)
+		n.node(a.Node).granted(n, a.N)
 	}
 	for _, v := range fx.Void {
-		n.demand(v.N)
+		n.demand(n.lenders[v.Sub-sub], v.N)
 	}
-	if ready := n.core.Offer(); n.lender != nil && (ready > 0 && (n.told == 0 || ready > 2*n.told) || ready == 0 && n.told > 0) {
-		n.demand(0)
+	if ready := n.core.Offer(); len(n.lenders) > 0 && (ready > 0 && (n.told == 0 || ready > 2*n.told) || ready == 0 && n.told > 0) {
+		n.demand(n.lenders[len(n.lenders)-1], 0)
 	}
 }
 
-func (w *world) node(name string) *worldNode {
-	return w.nodes[slices.IndexFunc(w.nodes, func(n *worldNode) bool { return n.name == name })]
+// node is that of a name with the same topic.
+func (n *worldNode) node(name string) *worldNode {
+	return n.nodes[slices.IndexFunc(n.nodes, func(o *worldNode) bool { return o.name == name && o.topic == n.topic })]
 }
 
-// granted is room that the lender gives.
-func (n *worldNode) granted(room int) {
+// granted is room that a lender gives.
+func (n *worldNode) granted(by *worldNode, room int) {
 	n.after(n.rtt/2, func() {
 		n.moved()
 		n.told = max(0, n.told-room)
-		n.core.Grant(n.now, sub, room)
+		n.core.Grant(n.now, sub+int64(slices.Index(n.lenders, by)), room)
 		n.again()
 	})
 }
 
-// demand says to the lender how many tasks could go, and gives back room.
-func (n *worldNode) demand(back int) {
+// demand says to a lender how many tasks could go, and gives back room.
+func (n *worldNode) demand(to *worldNode, back int) {
 	ready := n.core.Offer()
 	n.told = ready
 	n.after(n.rtt/2, func() {
 		n.moved()
 		if back > 0 {
-			n.lender.core.Refund(n.now, sub, back)
+			to.core.Refund(n.now, sub, back)
 		}
-		n.lender.core.Demand(n.now, sub, n.name, ready)
-		n.lender.again()
+		to.core.Demand(n.now, sub, n.name, ready)
+		to.again()
 	})
 }
 
@@ -293,7 +312,7 @@ func (n *worldNode) take(call *dispatch.TakeCall) {
 func (w *world) pass(notices []store.Notice) {
 	for _, notice := range notices {
 		for _, n := range w.nodes {
-			if n.name == notice.Node {
+			if n.name == notice.Node && n.topic == notice.Topic {
 				w.after(w.rtt+notice.After, func() {
 					if notice.Limit.Rate {
 						n.core.Freed(w.now, nil, []string{notice.Limit.Key.Key})
@@ -390,12 +409,13 @@ func (n *worldNode) hold(h dispatch.Hold) {
 			if a != nil && a.Permit != nil {
 				n.core.Ended(n.now, []*dispatch.Permit{a.Permit}, nil)
 			}
-			n.core.Settled(n.now, sub, 1)
-			if n.lender != nil {
+			n.core.Settled(n.now, h.Sub, 1)
+			if len(n.lenders) > 0 {
+				lender := n.lenders[h.Sub-sub]
 				n.again()
-				n.lender.core.Settled(n.now, sub, 1)
-				n.lender.core.Grant(n.now, sub, 1)
-				n.lender.again()
+				lender.core.Settled(n.now, sub, 1)
+				lender.core.Grant(n.now, sub, 1)
+				lender.again()
 				return
 			}
 			n.core.Grant(n.now, sub, 1)
