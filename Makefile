@@ -96,10 +96,10 @@ flaky: deps ## the tests of PKGS COUNT times beside LOAD (4) busy processes: mak
 e2e: deps ## only the tests of the whole program
 	$(RACE) -count=1 ./cmd/...
 
-faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which); FAULTS=herd,drain plays these, SDKS=python,typescript has workers in these, too
+faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which); FAULTS=herd,drain plays these, SDKS=python,typescript has workers in these, and an outbox, too
 	tools/deps.sh tests faults
-	$(if $(SDKS),tools/sdks-unpacked.sh bin/sdks)
-	$(BIN) bench faults --store $(STORES) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SDKS),--sdks $(SDKS)) --each-once --for 6s --rate 150 --at-once 4 --seed $(or $(SEED),1) $(ARGS)
+	$(if $(SDKS),tools/sdks-unpacked.sh bin/sdks && $(MAKE) outbox)
+	$(BIN) bench faults --store $(STORES) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SDKS),--sdks $(SDKS) --outbox bin/ddq-outbox) --each-once --for 6s --rate 150 --at-once 4 --seed $(or $(SEED),1) $(ARGS)
 
 thorough: ## what .ci/run has no time for: every test with the race detector, ten thousand seeds, longer doses of tests, every fault, every mutant; some hours
 	$(MAKE) race-all
@@ -108,12 +108,12 @@ thorough: ## what .ci/run has no time for: every test with the race detector, te
 	$(MAKE) faults SDKS=python,typescript
 	$(MAKE) mutants
 
-soak: build ## the same over and over for an hour (SOAK), with a report and a picture in bench/results; a day of ten thousand schedules; and relays of an outbox, killed 100 times
+soak: build outbox ## the same over and over for an hour (SOAK), with a report and a picture in bench/results; a day of ten thousand schedules; and relays of an outbox, killed 100 times
 	tools/deps.sh tests faults
 	GOGC=400 $(GO) test -count=1 -timeout 1h -v -run '^TestSchedulesGoAsTheirModels$$' ./actors -schedules.n 10000 -schedules.hours 24
 	cd api/outbox && $(GO) test -count=1 -timeout 1h -v -run '^TestKilledRelaysMakeOneTaskOfARow$$' . -outbox.kills 100
 	tools/sdks-unpacked.sh bin/sdks
-	$(BIN) bench faults --store $(STORES) --sdks python,typescript --each-once --for 20s --at-once 2 --seed $(or $(SEED),1) --soak $(SOAK) --report bench/results/soak $(ARGS)
+	$(BIN) bench faults --store $(STORES) --sdks python,typescript --outbox bin/ddq-outbox --each-once --for 20s --at-once 2 --seed $(or $(SEED),1) --soak $(SOAK) --report bench/results/soak $(ARGS)
 
 mutants: deps ## bugs put into ddq on purpose: the rounds of faults must find each; a quarter of an hour, ARGS=name plays one
 	$(GO) run ./bench/mutants $(ARGS)

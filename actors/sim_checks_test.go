@@ -54,7 +54,10 @@ func (s *sim) check(n *simNode) {
 		}
 		if sh, ok := actors.PeekShard(a); ok {
 			s.checkCalls(n, id, sh.Calls())
-			if fault := sh.Fault(); quiet && fault != "" {
+			if !quiet {
+				continue
+			}
+			if fault := sh.Fault(); fault != "" { // it looks at each task
 				s.broken("%s %s: %s", n.key, id, fault)
 			}
 		}

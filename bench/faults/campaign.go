@@ -192,6 +192,11 @@ func (c *campaign) complete() (err error) {
 	if err == nil {
 		err = c.findSDKs()
 	}
+	if c.Outbox != "" && err == nil {
+		if c.Outbox, err = filepath.Abs(c.Outbox); err == nil {
+			_, err = os.Stat(c.Outbox)
+		}
+	}
 	switch {
 	case c.output != "table" && c.output != "json":
 		return fmt.Errorf("--output is table or json, not %q", c.output)

@@ -50,6 +50,7 @@ faults and what each may cost.`,
 	f.IntVar(&c.Recipients, "recipients", plan.AudienceSize, "of the audience, each of whom gets a task every two seconds")
 	f.StringSliceVar(&c.SDKs, "sdks", nil, "have a worker more in each of these languages, some of whose answers are lost: "+party.Python+", "+party.TypeScript)
 	f.StringVar(&c.SDKDir, "sdk-dir", "bin/sdks", "where their SDKs are, as tools/sdks-unpacked.sh puts them there")
+	f.StringVar(&c.Outbox, "outbox", "", "this ddq-outbox hands on what one more producer commits to a PostgreSQL, and is killed now and then (default none)")
 	f.IntVar(&c.Nodes, "nodes", 3, "servers; one on the embedded store")
 	f.BoolVar(&c.eachOnce, "each-once", false, "each fault on one of the stores only; on which one, the seed says")
 	f.IntVar(&c.atOnce, "at-once", 1, "rounds at a time; they share the machine, so lateness means less then")

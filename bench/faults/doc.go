@@ -23,5 +23,5 @@
 //
 // The worker's ledger is taken off the wire, below the SDK (see tap): what is written
 // down is what the server sent and answered, whatever the SDK makes of it. Workers of other SDKs
-// are programs that a party starts, and is a proxy for.
+// are programs that a party starts, and is a proxy for. The calls of an outbox are rows of a PostgreSQL.
 package faults

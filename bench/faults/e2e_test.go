@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,11 +31,15 @@ func TestRoundOfKills(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "../../tools/sdks-unpacked.sh", sdks).CombinedOutput(); err != nil {
 		t.Fatalf("%v (tools/deps.sh tests installs what is missing)\n%s", err, out)
 	}
+	relay := filepath.Join(t.TempDir(), "ddq-outbox")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../api/outbox", "-o", relay, "./cmd/ddq-outbox").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	var out, log bytes.Buffer
 	cmd := NewCommand()
 	cmd.SetArgs([]string{
 		"--store", "embedded", "--faults", "kill", "--seed", "1", "--for", "5s", "--rate", "100", "--ledger", dir, "--server-bin", bin, "-o", "json",
-		"--sdks", "python,typescript", "--sdk-dir", sdks,
+		"--sdks", "python,typescript", "--sdk-dir", sdks, "--outbox", relay,
 	})
 	cmd.SetOut(&out)
 	cmd.SetErr(&log)
@@ -55,6 +60,12 @@ func TestRoundOfKills(t *testing.T) {
 	for what, such := range map[string]func(string, *ledger.Event) bool{
 		"chain of tasks that acks enqueue came to its end": func(_ string, e *ledger.Event) bool {
 			return e.Kind == ledger.Delivered && e.Topic == plan.Next && e.Cause != ""
+		},
+		"row of an outbox was handed on": func(client string, e *ledger.Event) bool {
+			return client == "outbox" && e.Kind == ledger.Answer && e.Result == ledger.OK
+		},
+		"poisoned row of an outbox was refused": func(client string, e *ledger.Event) bool {
+			return client == "outbox" && e.Kind == ledger.Answer && e.Result == ledger.Refused
 		},
 		"ack of Python was taken":     acked("w-python"),
 		"ack of TypeScript was taken": acked("w-typescript"),

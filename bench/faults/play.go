@@ -137,7 +137,12 @@ func startProducers(r *round) error {
 		}
 		r.producers = append(r.producers, p)
 	}
-	return nil
+	if r.outbox == "" {
+		return nil
+	}
+	p, err := r.join(party.Config{Role: party.RoleOutbox, Config: plan.Config{Name: "outbox"}, Outbox: r.outbox})
+	r.producers = append(r.producers, p)
+	return err
 }
 
 // strikeOn lets the fault happen, again and again, between calm and calm.

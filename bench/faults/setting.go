@@ -19,7 +19,8 @@ type setting struct {
 	workers     int
 	sdks        []string // a worker more in each of these languages
 	sdkDir      string
-	oneSided    bool // workers connect to the first node only, or to the others only
+	outbox      string // ddq-outbox; empty: nobody has an outbox
+	oneSided    bool   // workers connect to the first node only, or to the others only
 	concurrency int
 	work        time.Duration // the most that a handler takes
 	herd        int

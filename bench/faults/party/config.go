@@ -31,6 +31,8 @@ type Config struct {
 	SDKDir string   // where they are
 	HTTP   []string // addresses of the nodes
 
+	Outbox string // of an outbox: where ddq-outbox is
+
 	Follows string // of a watcher: the one whose cursors it goes on with
 }
 

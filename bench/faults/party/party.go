@@ -42,7 +42,7 @@ type role func(ctx context.Context, c *Config, log *ledger.Writer, orders io.Rea
 
 // roles are all that a party may have.
 func roles() map[string]role {
-	return map[string]role{"producer": produce, "worker": work, "watcher": watch, "scheduler": keepSchedules, "conductor": conduct, "registrar": register, RoleSDK: playSDK}
+	return map[string]role{"producer": produce, "worker": work, "watcher": watch, "scheduler": keepSchedules, "conductor": conduct, "registrar": register, RoleSDK: playSDK, RoleOutbox: commitTasks}
 }
 
 func beParty(ctx context.Context, c *Config, orders io.Reader) (err error) {

@@ -46,10 +46,11 @@ var typeScriptWorker string
 type sdk struct {
 	*hands
 
-	mu    sync.Mutex
-	rand  *rand.Rand        // of what is lost, and how; guarded by mu
-	holds map[string]*grasp // what is known of attempts, by the hold in hex; guarded by mu
-	err   error             // the first that the program should not have said; guarded by mu
+	mu     sync.Mutex
+	rand   *rand.Rand        // of what is lost, and how; guarded by mu
+	passes int               // answers until the next is lost; guarded by mu
+	holds  map[string]*grasp // what is known of attempts, by the hold in hex; guarded by mu
+	err    error             // the first that the program should not have said; guarded by mu
 }
 
 // grasp is an attempt, as it was delivered and as its handler was told to end it.
@@ -66,6 +67,7 @@ func playSDK(ctx context.Context, c *Config, log *ledger.Writer, orders io.Reade
 		hands: &hands{c: c, log: log}, holds: map[string]*grasp{},
 		rand: rand.New(rand.NewPCG(c.Seed, plan.Draw(c.Seed, c.Name, "lost"))),
 	}
+	s.passes = s.rand.IntN(firstLost)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lostShare is how many of the answers that a worker gets are lost, one of so many.
-	lostShare = 40
+	// lostShare is how many of the answers that a worker gets are lost, one of so many, and one of the first firstLost.
+	lostShare, firstLost = 40, 8
 	// dialing is how long a node may take to take a connection, before another one is asked.
 	dialing = time.Second
 )
@@ -38,7 +38,15 @@ func (y *way) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 }
 
 // loses reports whether the next answer is lost.
-func (s *sdk) loses() bool { return s.draw(lostShare) == 0 }
+func (s *sdk) loses() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.passes--; s.passes > 0 {
+		return false
+	}
+	s.passes = s.rand.IntN(2 * lostShare)
+	return true
+}
 
 func (s *sdk) draw(n int) int {
 	s.mu.Lock()
