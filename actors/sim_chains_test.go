@@ -20,6 +20,9 @@ import (
 // simChained is the topic that acks enqueue into.
 const simChained = "chained"
 
+// simMostChained is how many tasks acks enqueue in a run, about: what they enqueue is acked, too, so there may be ever more of them.
+const simMostChained = 4000
+
 // simChains is what acks enqueue.
 type simChains struct {
 	asked  int
@@ -61,7 +64,7 @@ func (s *sim) keepsCells() bool {
 
 // nextOf draws what an ack enqueues; none: nothing.
 func (s *sim) nextOf(w *simWorker) (next []service.NewTask) {
-	if s.plan.chained == 0 || time.Since(s.start) > s.plan.active || !s.does(simEnqueuesWithAcks, 0.4) {
+	if s.plan.chained == 0 || s.chains.asked >= simMostChained || time.Since(s.start) > s.plan.active || !s.does(simEnqueuesWithAcks, 0.4) {
 		return nil
 	}
 	many := 1
