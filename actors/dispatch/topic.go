@@ -30,7 +30,7 @@ type Subscription struct {
 }
 
 // Subscribe adds a subscription without credit. One on demand hears of what is ready and of
-// nothing else: for tasks that wait for tokens of a window these are asked for now.
+// nothing else.
 func (t *Topic) Subscribe(now time.Time, s *Subscription) { t.hold(now, t.core.subscribe(s)) }
 
 // Unsubscribe forgets a subscription. What it has in flight stays held, and what it has
