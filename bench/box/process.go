@@ -185,6 +185,18 @@ func (p *Process) Revive() error {
 	return p.start(cmd)
 }
 
+// Become has the next lives run another program in the place of one that the command names, with the same arguments.
+func (p *Process) Become(was, path string) {
+	for i, arg := range p.cmd.Args {
+		if arg == was {
+			p.cmd.Args[i] = path
+		}
+	}
+	if p.cmd.Path == was {
+		p.cmd.Path = path
+	}
+}
+
 // WaitReady polls until check passes, the process ends, or ctx does.
 func (p *Process) WaitReady(ctx context.Context, check func(context.Context) error) error {
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -26,7 +26,7 @@ func alone(ctx context.Context, t todo) (line Line, err error) {
 	cmd := exec.CommandContext(ctx, o.Bin, "bench", "faults", "--in-namespace", "-o", "json",
 		"--faults", t.fault.Name, "--store", o.Store, "--seed", strconv.FormatUint(o.Seed, 10), "--for", o.For.String(),
 		"--nodes", strconv.Itoa(o.Nodes), "--rate", fmt.Sprint(o.Rate), "--work", o.Work.String(), "--ledger", o.Ledger,
-		"--sdks", strings.Join(o.SDKs, ","), "--sdk-dir", o.SDKDir, "--outbox", o.Outbox)
+		"--sdks", strings.Join(o.SDKs, ","), "--sdk-dir", o.SDKDir, "--outbox", o.Outbox, "--first-bin", o.First)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, o.Log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,9 +193,12 @@ func (c *campaign) complete() (err error) {
 	if err == nil {
 		err = c.findSDKs()
 	}
-	if c.Outbox != "" && err == nil {
-		if c.Outbox, err = filepath.Abs(c.Outbox); err == nil {
-			_, err = os.Stat(c.Outbox)
+	for _, path := range []*string{&c.Outbox, &c.First} {
+		if *path != "" && err == nil {
+			*path, err = exec.LookPath(*path)
+		}
+		if *path != "" && err == nil {
+			*path, err = filepath.Abs(*path)
 		}
 	}
 	switch {

@@ -58,6 +58,7 @@ faults and what each may cost.`,
 	f.StringVar(&c.report, "report", "", "write a table of all rounds and a picture of lateness over time into this directory")
 	f.StringVar(&c.Ledger, "ledger", "", "keep the ledgers below this directory (default those of broken promises only)")
 	f.StringVar(&c.Bin, "server-bin", "", "ddq binary to start (default this one)")
+	f.StringVar(&c.First, "first-bin", "", "ddq binary that each server begins with, of an older release: what restarts it upgrades it to --server-bin (default --server-bin)")
 	f.StringVarP(&c.output, "output", "o", "table", "table or json")
 	f.BoolVar(&list, "list", false, "list the faults and what each may cost")
 	f.BoolVar(&c.inNamespace, "in-namespace", false, "this process has a network of its own")

@@ -37,6 +37,8 @@ type Options struct {
 	// they are.
 	SDKs   []string
 	SDKDir string
+	// First is the ddq that each node begins with: it is upgraded to Bin when it is restarted. Empty: Bin.
+	First string
 	// Outbox is ddq-outbox, which hands on what a producer commits to a PostgreSQL; empty: there is none.
 	Outbox string
 	// Ledger is the directory in which each round leaves its ledgers in a directory
@@ -57,7 +59,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 	r := &round{
 		fault: f, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, plan.Draw(o.Seed, f.Name, "schedule"))), dir: dir, log: o.Log,
 		setting: setting{
-			system: stand.Config{Store: o.Store, Nodes: max(o.Nodes, f.Nodes), Network: f.Network},
+			system: stand.Config{Store: o.Store, Nodes: max(o.Nodes, f.Nodes), Network: f.Network, First: o.First},
 			mix:    plan.UsualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2, sdks: o.SDKs, sdkDir: o.SDKDir, outbox: o.Outbox,
 			concurrency: 32, work: o.Work, maxRetries: 4, shards: 8,
 			schedules: 60, recipients: o.Recipients, workflows: o.Workflows, crowd: o.Crowd, reshard: o.Reshard,

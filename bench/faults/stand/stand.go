@@ -1,6 +1,7 @@
 package stand
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type Config struct {
 	Network bool     // nodes and Redis have addresses of their own, and cables that can be cut
 	Relayed bool     // the nodes reach the store through a relay
 	Flags   []string // more of them, of the nodes
+	First   string   // the ddq of the first life of each node; empty: that of the others
 }
 
 // Stand is the system under test: the nodes and the store behind them, with what can be
@@ -170,8 +172,9 @@ func (s *Stand) start(nd *Node) (err error) {
 	if s.Disk != nil {
 		data = filepath.Join(s.Disk.dir, nd.Name)
 	}
+	bin := cmp.Or(s.config.First, s.bin)
 	args := []string{
-		s.bin, "server", "--store", s.Store.url(), "--data", data, "--node-name", nd.Name,
+		bin, "server", "--store", s.Store.url(), "--data", data, "--node-name", nd.Name,
 		"--grpc-addr", nd.Addr, "--http-addr", nd.httpAddr, "--log-level", "info", "--shutdown-grace", "5s", "--insecure",
 	}
 	if nd.gossip != "" {
@@ -182,8 +185,11 @@ func (s *Stand) start(nd *Node) (err error) {
 	}
 	cmd := s.Net.in(nd.Name, append(args, s.config.Flags...)...)
 	cmd.Env, cmd.Dir = box.PlainEnv(), s.box.Dir
-	nd.Process, err = s.box.Start(nd.Name, cmd)
-	return err
+	if nd.Process, err = s.box.Start(nd.Name, cmd); err != nil {
+		return err
+	}
+	nd.Become(bin, s.bin)
+	return nil
 }
 
 // Addr is every node's, as clients take it.
