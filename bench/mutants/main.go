@@ -11,7 +11,7 @@
 //
 // For each one a server is built with the patch, and the round is played with rising
 // seeds until a promise is broken; the same round with ddq as it is must be clean. So
-// must the seeds of a simulation and the tests be, which are played with the patch in the
+// must the seed of a simulation or the tests be that caught it, which are played with the patch in the
 // same way. The tree stays as it is: go takes the patched files from elsewhere, and tests of a mutant in
 // another language are played in a copy of it. Tests of another module begin with -C and its directory.
 //

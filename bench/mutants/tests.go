@@ -19,6 +19,8 @@ const (
 	brokenSeed = " breaks promises" // stands in what a simulation says of a seed that does
 	failedTest = "--- FAIL: "       // stands before the name of a test that failed
 	noTest     = "no tests to run"  // stands behind a package that has no test of the name
+
+	simulated = "simulation, seed " // stands before the seed, in the verdict about a mutant
 )
 
 // tests are the arguments of go test that catch a mutant without a round.
@@ -29,6 +31,15 @@ func (m *mutant) tests() []string {
 	return m.test
 }
 
+// control are the arguments with which ddq as it is must pass: those that caught the mutant, and of seeds the one that did, as a
+// simulation depends on nothing else.
+func (m *mutant) control() []string {
+	if seed, found := strings.CutPrefix(m.caught, simulated); found {
+		return []string{"-run", "^TestSimulation$", "./actors", "-sim.first", seed, "-sim.seeds", "1"}
+	}
+	return m.tests()
+}
+
 // verdict is who caught a mutant, from what its tests said; empty: nobody did.
 func (m *mutant) verdict(out string) string {
 	if m.sim > 0 {
@@ -36,7 +47,7 @@ func (m *mutant) verdict(out string) string {
 		if !found {
 			return ""
 		}
-		return "simulation, " + line[strings.LastIndex(line, "seed "):]
+		return simulated + line[strings.LastIndex(line, " ")+1:]
 	}
 	_, failed, found := strings.Cut(out, failedTest)
 	if !found {
@@ -68,9 +79,10 @@ func (l *lab) examine(ctx context.Context, m *mutant, o options) error {
 	return ctx.Err()
 }
 
-// examineAsItIs runs the tests of a mutant with ddq as it is, once: all must pass.
+// examineAsItIs runs the tests that caught a mutant with ddq as it is, once: all must pass.
 func (l *lab) examineAsItIs(ctx context.Context, m *mutant) error {
-	args := strings.Join(m.tests(), " ")
+	tests := m.control()
+	args := strings.Join(tests, " ")
 	l.mu.Lock()
 	c := l.controls[args]
 	if c == nil {
@@ -79,7 +91,7 @@ func (l *lab) examineAsItIs(ctx context.Context, m *mutant) error {
 	}
 	l.mu.Unlock()
 	c.once.Do(func() {
-		if out, err := l.goTest(ctx, patched{}, m.tests()); err != nil {
+		if out, err := l.goTest(ctx, patched{}, tests); err != nil {
 			c.err = fmt.Errorf("go test %s, with ddq as it is: %w\n%s", args, err, out)
 			return
 		}
