@@ -26,6 +26,7 @@ type simMessages struct {
 	sent      map[simArrived]bool // tasks that were sent, and are to be made once
 	refused   map[simArrived]bool // and what is kept as undeliverable
 	lost      map[simArrived]bool // what was told as lost already
+	apart     map[simArrived]bool // tasks of the out-box of before that one call made, and another one counts
 }
 
 // simArrived is a task or a child of a topic.
@@ -43,7 +44,7 @@ type simMessage struct {
 func newSimMessages() simMessages {
 	return simMessages{
 		made: make(map[simArrived]int), delivered: make(map[simMessage]int),
-		sent: make(map[simArrived]bool), refused: make(map[simArrived]bool), lost: make(map[simArrived]bool),
+		sent: make(map[simArrived]bool), refused: make(map[simArrived]bool), lost: make(map[simArrived]bool), apart: make(map[simArrived]bool),
 	}
 }
 
@@ -113,7 +114,11 @@ func (s *sim) conserves(sh store.Shard, c *store.Commit, forgotten []store.Parce
 // arrives writes down that a task came into being.
 func (s *sim) arrives(topic string, to store.CellID) {
 	at := simArrived{topic, to}
-	if s.messages.made[at]++; s.messages.made[at] > 1 && s.messages.sent[at] {
+	switch s.messages.made[at]++; {
+	case s.messages.made[at] < 2 || !s.messages.sent[at]:
+	case s.messages.apart[at]: // see docs/operating.md, on upgrades
+		s.log("%s of %s is made anew", to.Key(), topic)
+	default:
 		s.broken("twice: the message %s of %s has become a task %d times", to.Key(), topic, s.messages.made[at])
 	}
 	if s.messages.refused[at] {

@@ -400,7 +400,9 @@ func (st *simStore) AddKeyed(ctx context.Context, sh store.Shard, tasks []*store
 		for i := range r {
 			switch r[i].Status {
 			case store.Added, store.Passed, store.Replaced:
-				st.s.arrives(sh.Topic, store.CellID(store.CellTask)+store.CellID(tasks[i].ID))
+				id := store.CellID(store.CellTask) + store.CellID(tasks[i].ID)
+				st.s.arrives(sh.Topic, id)
+				st.s.messages.apart[simArrived{sh.Topic, id}] = true
 				if st.s.chains.keyed[tasks[i].ID] {
 					st.s.chained(tasks[i])
 				}
