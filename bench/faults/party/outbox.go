@@ -112,7 +112,9 @@ func (o *outbox) stopRelays() (err error) {
 		err = errors.Join(err, cmd.Process.Signal(syscall.SIGTERM))
 	}
 	for _, cmd := range o.relays {
-		err = errors.Join(err, cmd.Wait())
+		if why := cmd.Wait(); cmd.ProcessState.Exited() { // and not by the signal, before it was ready for one
+			err = errors.Join(err, why)
+		}
 	}
 	return err
 }
