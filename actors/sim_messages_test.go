@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -163,9 +162,14 @@ func (s *sim) isRefused(c *store.Commit, p *store.Message) bool {
 		return false
 	}
 	failed, isStep := workflow.Refused(p, "", 0)
-	// Others of its workflow may be refused in the same commit: what is told names the task.
-	return isStep && slices.ContainsFunc(c.Send, func(told store.Message) bool {
-		return told.To == failed.Send[0].To && bytes.Contains(told.Body, []byte(p.To.Key()))
+	if !isStep {
+		return false
+	}
+	of, _ := workflow.Told(&failed.Send[0]).(workflow.Ended)
+	// Others of its workflow may be refused in the same commit: what is told names the task, or that of the child.
+	return slices.ContainsFunc(c.Send, func(told store.Message) bool {
+		end, ends := workflow.Told(&told).(workflow.Ended)
+		return told.To == failed.Send[0].To && ends && end.Task == of.Task
 	})
 }
 
