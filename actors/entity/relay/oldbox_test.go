@@ -234,7 +234,7 @@ func TestOldTasksWaitForTheirTopicOnly(t *testing.T) {
 			r.sendOld("audit", task("there"))
 			r.walks(func() {})
 			bound.shut(r.topics["audit"])
-			const n = 3 * 256
+			const n = 3 * page
 			for i := range n {
 				r.sendOld("audit", task(fmt.Sprint("waits", i)))
 			}
@@ -405,7 +405,7 @@ func (f *fullFor) Commit(ctx context.Context, s store.Shard, fence *store.Fence,
 func TestAResumeBetweenTwoTurnsSkipsNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.topics["audit"].EnqueuePaused = true
-		const n = 256 + 1000
+		const n = page + 1000
 		for i := range n {
 			r.sendOld("audit", task(fmt.Sprint("t", i)))
 		}
@@ -454,7 +454,7 @@ func TestAFullShardSkipsNoTasks(t *testing.T) {
 func TestAWalkRemembersThatSomeWait(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.topics["audit"].EnqueuePaused = true
-		const n = 256
+		const n = page
 		for i := range n {
 			r.sendOld("audit", task(fmt.Sprint("t", i)))
 		}
@@ -486,7 +486,7 @@ func (b *busy) Parcels(ctx context.Context, s store.Shard, box store.Box, after 
 func TestAWalkEndsUnderLoad(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.topics["audit"].EnqueuePaused = true
-		const n = 10*256 + 100
+		const n = 10*page + 100
 		for i := range n {
 			r.sendOld("audit", task(fmt.Sprint("t", i)))
 		}
@@ -557,7 +557,7 @@ func TestAFullShardSkipsNoEnds(t *testing.T) {
 		r.topics["flows"] = &store.Topic{Name: "flows", Life: 3, Shards: 1, MaxPayload: 100}
 		to := store.Shard{Topic: "flows"}
 		r.Store = &fullFor{r.db, to, 1}
-		const n = 2 * 256
+		const n = 2 * page
 		for i := range n {
 			r.sends(0, store.Message{Topic: "flows", To: store.CellID(fmt.Sprintf("%cw%d", store.CellWorkflow, i)), Body: []byte("the end of a step")})
 		}

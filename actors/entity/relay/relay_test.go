@@ -113,6 +113,9 @@ type owner struct {
 	cursors map[store.Queue]Start
 }
 
+// page is how many messages are read at a time in tests, for those that are about several pages.
+const page = 256
+
 func inBubble(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,6 +141,7 @@ func inBubble(t *testing.T, test func(r *rig)) {
 			return nil, problem.NoTopic(name)
 		}
 		r.Store, r.Tasks, r.Counts = db, db, db.Counts
+		r.Knobs.RelayPage = page
 		r.Stored = func(ctx context.Context, name string) (*store.Topic, *problem.Error) {
 			if topic := r.stored[name]; topic != nil {
 				return topic, nil
@@ -443,7 +447,7 @@ func TestAFullShardIsInTheWayOfNoOther(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		full := place.Shards(r.topics["audit"])[0]
 		var blocked, others []*store.Task
-		for i := 0; len(blocked) < 2*256; i++ {
+		for i := 0; len(blocked) < 2*page; i++ {
 			next := task(fmt.Sprint(i))
 			if place.In(r.topics["audit"], r.topics["audit"].Active(), next.ID) == full {
 				blocked = append(blocked, next)
