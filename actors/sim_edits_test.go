@@ -312,10 +312,10 @@ func (s *sim) goesBack(was, next *schedule.Schedule, now store.Millis) (fault st
 	for i := range was.Dead { // one may be requeued, which the same step hears
 		before = append(before, was.Dead[i].Occurrence)
 	}
-	begun := make(map[store.Millis]bool) // whose intervals have: those that are left out end at once
-	a.until(was.Decided, now, func(at store.Millis) { begun[at] = true })
+	old := make(map[store.Millis]bool) // whose intervals have begun: those that are left out end at once
+	a.until(was.Decided, now, func(at store.Millis) { old[at] = true })
 	for _, o := range slices.Concat(occurrencesOf(next.Open), next.Waiting) {
-		if o.Origin == schedule.ByTimetable && o.At < now.Add(-simSteps) && !begun[o.At] && !slices.Contains(before, o) {
+		if o.Origin == schedule.ByTimetable && o.At < now.Add(-simSteps) && !old[o.At] && !slices.Contains(before, o) {
 			fault = fmt.Sprintf("strayed: an edit of %s at %v makes its run of %v, which is before it", next.Name, now.Time(), o.At.Time())
 		}
 	}

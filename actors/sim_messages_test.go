@@ -25,7 +25,7 @@ type simMessages struct {
 	sent      map[simArrived]bool // tasks that were sent, and are to be made once
 	refused   map[simArrived]bool // and what is kept as undeliverable
 	lost      map[simArrived]bool // what was told as lost already
-	apart     map[simArrived]bool // tasks of the out-box of before that one call made, and another one counts
+	apart     map[simArrived]bool // tasks that one call made, and another one counts: where no queues are known
 }
 
 // simArrived is a task or a child of a topic.

@@ -275,6 +275,14 @@ func drawLimits(t *rapid.T) store.TopicLimits {
 	return l
 }
 
+// drawHandlers draws how long the handlers of tasks take, by their ids.
+func drawHandlers(t *rapid.T) func(id string) time.Duration {
+	lengths := rapid.SliceOfN(rapid.SampledFrom([]int{0, 10, 100, 600}), 1, 4).Draw(t, "handlers")
+	return func(id string) time.Duration {
+		return time.Duration(lengths[int(id[len(id)-1])%len(lengths)]) * time.Millisecond
+	}
+}
+
 // TestLimitsOweAndAllow plays any mix of limits, tasks, handlers, places and nodes.
 func TestLimitsOweAndAllow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { playMix(t, drawLimits(t), newWorld, false) })
@@ -306,10 +314,7 @@ func TestTopicsOfANamespaceUseItsQuota(t *testing.T) {
 		topics, nodes := rapid.IntRange(1, 12).Draw(t, "topics"), rapid.IntRange(1, 3).Draw(t, "nodes")
 		limits := store.TopicLimits{Namespace: rapid.SampledFrom([]int{1, 2, 5, 19}).Draw(t, "quota")}
 		w := newNamespaceWorld(limits, topics, nodes, 64)
-		handlers := rapid.SliceOfN(rapid.SampledFrom([]int{0, 10, 100, 600}), 1, 4).Draw(t, "handlers")
-		w.took = func(id string) time.Duration {
-			return time.Duration(handlers[int(id[len(id)-1])%len(handlers)]) * time.Millisecond
-		}
+		w.took = drawHandlers(t)
 		busy, total := rapid.IntRange(1, len(w.nodes)).Draw(t, "busy"), 0
 		t.Repeat(map[string]func(*rapid.T){
 			"ready": func(t *rapid.T) {
@@ -338,10 +343,7 @@ func playMix(t *rapid.T, limits store.TopicLimits, newWorld func(_ store.TopicLi
 		w.model.grace = 3 * time.Second
 	}
 	keys := rapid.IntRange(1, 6).Draw(t, "keys")
-	lengths := rapid.SliceOfN(rapid.SampledFrom([]int{0, 10, 100, 600}), 1, 4).Draw(t, "handlers")
-	w.took = func(id string) time.Duration {
-		return time.Duration(lengths[int(id[len(id)-1])%len(lengths)]) * time.Millisecond
-	}
+	w.took = drawHandlers(t)
 	total := 0
 	// Tokens of a bucket are lost where others were taken since, a dead letter is judged while somebody has the token, and
 	// what a Take in parts has of a token stays at the node for a while.

@@ -31,8 +31,8 @@ func (m *mutant) tests() []string {
 	return m.test
 }
 
-// control are the arguments with which ddq as it is must pass: those that caught the mutant, and of seeds the one that did, as a
-// simulation depends on nothing else.
+// control are the arguments of go test with which ddq as it is must pass. Of a simulation that is the seed that caught the
+// mutant: what a simulation finds depends on its seed alone.
 func (m *mutant) control() []string {
 	if seed, found := strings.CutPrefix(m.caught, simulated); found {
 		return []string{"-run", "^TestSimulation$", "./actors", "-sim.first", seed, "-sim.seeds", "1"}

@@ -88,8 +88,11 @@ func (o *outbox) program(ctx context.Context, args ...string) *exec.Cmd {
 
 func (o *outbox) startRelay(ctx context.Context) error {
 	cmd := o.program(ctx, "relay", "--addr", o.c.Addr, "--poll", "200ms", "--window", keyWindow.String())
+	if err := cmd.Start(); err != nil {
+		return err
+	}
 	o.relays = append(o.relays, cmd)
-	return cmd.Start()
+	return nil
 }
 
 // killRelay kills one, and starts another.
