@@ -21,7 +21,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-var linearSchedules = flag.Int("schedules.linear", 60, "schedules whose calls and runs are checked to be linearizable")
+var linearSchedules = flag.Int("schedules.linear", 200, "schedules whose calls and runs are checked to be linearizable")
 
 const (
 	cellCallers     = 4
@@ -95,7 +95,11 @@ func kindOf(payload []byte) int {
 // commit has each commit take some time, and sometimes loses its answer, and notes what was made.
 func (p *cellPlay) commit(ctx context.Context, c servicetest.Committing) (store.Stamp, []store.CommitResult, error) {
 	n := p.commits.Add(1)
-	time.Sleep(time.Duration(drawn(150, n, "before")) * time.Millisecond)
+	before := 150
+	if drawn(5, n, "slow") == 0 {
+		before = 1000
+	}
+	time.Sleep(time.Duration(drawn(before, n, "before")) * time.Millisecond)
 	from := p.clock.Add(1)
 	stamp, results, err := c.Make()
 	to := p.clock.Add(1)
@@ -145,7 +149,7 @@ func (p *cellPlay) noteCommit(c *store.Commit, call *cellCall, from, to int64) {
 		}
 	}
 	for _, r := range c.Removes {
-		if r.Untried {
+		if r.Due != 0 {
 			in.takes = append(in.takes, r.ID)
 		}
 	}
@@ -167,6 +171,14 @@ func (p *cellPlay) Deliver(ds []subscription.Delivery) bool {
 		in := cellIn{op: cellDeliver, run: d.Task.ID, kind: kindOf(d.Task.Payload)}
 		p.by[of.Schedule].note(cellWorker, in, cellOut{}, p.clock.Add(1), p.clock.Add(1))
 		s := subscription.Settlement{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}
+		if p.got[d.Task.ID]++; p.got[d.Task.ID] == 1 && drawn(4, d.Task.ID, "released") > 0 { // at once, as a step may be on its way
+			later := time.Duration(200+drawn(2000, d.Task.ID, "later")) * time.Millisecond
+			s.Kind, s.Delay = subscription.SettleRelease, &later
+			p.runs[d.Task.ID] = time.AfterFunc(time.Duration(1+drawn(20, d.Task.ID, "soon"))*time.Millisecond, func() {
+				p.sub.Settle(1, []subscription.Settlement{s})
+			})
+			continue
+		}
 		p.runs[d.Task.ID] = time.AfterFunc(time.Duration(drawn(2500, d.Task.ID, "takes"))*time.Millisecond, func() {
 			p.mu.Lock()
 			if _, there := p.acks[s.ID]; !there && !p.acked[s.ID] {
@@ -297,7 +309,7 @@ func TestASchedulesCallsAndRunsAreLinearizable(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, fleet *servicetest.Fleet) {
 		a, b := fleet.Nodes["a"], fleet.Nodes["b"]
 		createBoth(t, a.Sys)
-		p := &cellPlay{T: t, diligent: diligent{runs: map[string]*time.Timer{}}, by: map[string]*cellHistory{}, acks: map[string]cellAcked{}, acked: map[string]bool{}}
+		p := &cellPlay{T: t, diligent: diligent{runs: map[string]*time.Timer{}, got: map[string]int{}}, by: map[string]*cellHistory{}, acks: map[string]cellAcked{}, acked: map[string]bool{}}
 		p.nodes = []*servicetest.Node{a, b}
 		for i := range dose(*linearSchedules) {
 			p.by[cellName(i)] = &cellHistory{}

@@ -245,7 +245,7 @@ func TestAnEndThatWasNotToldIsFound(t *testing.T) {
 		// The task goes, and the cell that it tells is not there to take that.
 		c := store.Commit{
 			Puts:    []store.Put{{Cell: store.Cell{ID: cell.ID}, If: cell.Version}},
-			Removes: []store.Remove{{ID: read.ID(read.Open[0].Occurrence), Untried: true}},
+			Removes: []store.Remove{{ID: read.ID(read.Open[0].Occurrence), Due: read.Open[0].Due}},
 		}
 		if _, results, err := s.Node().Cells().Commit(t.Context(), sched.shard(), nil, []store.Commit{c}); err != nil || results[0].Status != store.OK {
 			t.Fatal(results, err)

@@ -349,7 +349,7 @@ func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool
 	for _, r := range c.Removes {
 		if pending[r.ID] {
 			for _, book := range s.schedules {
-				if r.Untried { // it is taken back, not cancelled
+				if r.Due != 0 { // it is taken back, not cancelled
 					delete(book.made, r.ID)
 				}
 			}

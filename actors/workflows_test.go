@@ -255,7 +255,7 @@ func TestAWorkflowThatIsStuckIsFound(t *testing.T) {
 			}
 		}
 		// The task goes while the cell that it tells is not there.
-		commit(store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: lost.ID}, If: lost.Version}}, Removes: []store.Remove{{ID: steps["a"].Task, Untried: true}}})
+		commit(store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: lost.ID}, If: lost.Version}}, Removes: []store.Remove{{ID: steps["a"].Task}}})
 		servicetest.Idle(time.Minute)
 		commit(store.Commit{Puts: []store.Put{{Cell: lost}}})
 		servicetest.Idle(2 * time.Hour)

@@ -203,9 +203,9 @@ type Holder struct {
 
 // Remove deletes a pending task, if it is there, or a dead one.
 type Remove struct {
-	ID      string
-	Untried bool // the commit is WrongState unless the task is pending, and no attempt of it counts
-	Dead    bool // the commit is WrongState unless the task is dead; nobody is told that it goes, as by RemoveDead
+	ID   string
+	Due  Millis // not 0: the commit is WrongState unless the task is pending and due then, and no attempt of it counts. One that was released, or sleeps, is due at another time
+	Dead bool   // the commit is WrongState unless the task is dead; nobody is told that it goes, as by RemoveDead
 }
 
 // CommitResult is the outcome of one Commit.

@@ -59,9 +59,7 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 			return store.Commit{}, err
 		}
 	}
-	for _, id := range out.Remove {
-		c.Removes = append(c.Removes, store.Remove{ID: id, Untried: true})
-	}
+	c.Removes = append(c.Removes, out.Remove...)
 	return c, nil
 }
 

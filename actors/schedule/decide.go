@@ -76,7 +76,7 @@ func (p *step) decideAll() bool {
 			p.wake(p.waits(at, min(lead, Lead)))
 			return false
 		}
-		if p.madeEnough() || p.isRemoved(at) {
+		if p.madeEnough() || p.isRemoved(Occurrence{At: at, Origin: ByTimetable}) {
 			break
 		}
 		if !p.decideOne(at) {
@@ -111,8 +111,8 @@ func (p *step) wake(at store.Millis) {
 
 // isRemoved reports whether the run of an occurrence is taken back in this step: the same
 // commit cannot make it anew.
-func (p *step) isRemoved(at store.Millis) bool {
-	return len(p.out.Remove) > 0 && slices.Contains(p.out.Remove, p.s.ID(Occurrence{At: at, Origin: ByTimetable}))
+func (p *step) isRemoved(o Occurrence) bool {
+	return len(p.out.Remove) > 0 && slices.ContainsFunc(p.out.Remove, func(r store.Remove) bool { return r.ID == p.s.ID(o) })
 }
 
 // waits is when an occurrence can be decided, with a lead. What is decided ahead is made: that it is
@@ -343,7 +343,7 @@ func (p *step) letIn() {
 		case p.Refused:
 			p.wake(p.Now.Add(retryRefused))
 			return
-		case p.madeEnough(), slices.Contains(p.out.Remove, p.s.ID(o)):
+		case p.madeEnough(), p.isRemoved(o):
 			p.wake(p.Now)
 			return
 		}

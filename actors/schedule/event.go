@@ -37,7 +37,7 @@ type Ended struct {
 // Requeued says that the task of a run that had ended is pending again, or its workflow goes on.
 type Requeued struct{ ID string }
 
-// Begun says that a run which a step wanted to take back is not pending any more, or was tried.
+// Begun says that a run which a step wanted to take back is not as it was made: a worker has or had it, or somebody moved it.
 type Begun struct{ ID string }
 
 // Watched says that the runs of Effects.Doubt were compared with their tasks: what had ended
@@ -95,17 +95,17 @@ func (Delete) event()         {}
 // Effects are what is to be changed in the commit that stores the schedule.
 type Effects struct {
 	Make       []Make
-	Remove     []string     // runs made ahead. One that is not pending, or was tried, fails the commit: the answer is Begun
-	Cancel     []string     // asked to end when running, deleted when pending
-	CancelWalk []string     // the same of runs that are walks
-	CancelFlow []string     // the same of runs that are workflows, by their ids
-	Discard    []string     // dead letters of runs that were replaced: they are deleted before the commit, which nobody repeats
-	Skips      []Past       // decided against in this step
-	Wake       store.Millis // 0: only an event wakes it
-	Gone       bool         // the cell is deleted
-	Paused     bool         // because of failures
-	Overlaps   bool         // an occurrence was decided against, or put off, because of a run that is open
-	Doubt      []string     // runs that have been open for so long that their tasks are to be looked at
+	Remove     []store.Remove // runs made ahead. One that a worker has or had, or that is due at another time by now, fails the commit: the answer is Begun
+	Cancel     []string       // asked to end when running, deleted when pending
+	CancelWalk []string       // the same of runs that are walks
+	CancelFlow []string       // the same of runs that are workflows, by their ids
+	Discard    []string       // dead letters of runs that were replaced: they are deleted before the commit, which nobody repeats
+	Skips      []Past         // decided against in this step
+	Wake       store.Millis   // 0: only an event wakes it
+	Gone       bool           // the cell is deleted
+	Paused     bool           // because of failures
+	Overlaps   bool           // an occurrence was decided against, or put off, because of a run that is open
+	Doubt      []string       // runs that have been open for so long that their tasks are to be looked at
 
 	RunOpen string // a trigger was refused because of this run
 	Full    bool   // a trigger was refused: as many runs are open, or wait, as can

@@ -28,7 +28,7 @@ type Look struct {
 	UnderWay []store.Parcel
 
 	// What commits of this look failed for.
-	Begun []string // runs that were to be taken back, and are not pending any more, or were tried
+	Begun []string // runs that were to be taken back, and are not as they were made
 	Alien []string // ids of runs under which there are tasks or workflows that the schedule did not make
 }
 

@@ -53,9 +53,9 @@ func (k *keeper) step(e Event) {
 
 func (k *keeper) try(e Event) Effects {
 	s, out := StepAll(k.s, []Event{e, Watched{}}, Env{Now: k.now, Lead: Lead, Table: k.table, Excluded: k.off})
-	for _, id := range out.Remove {
-		if _, pending := k.due[id]; !pending {
-			k.try(Begun{ID: id})
+	for _, r := range out.Remove {
+		if due, pending := k.due[r.ID]; !pending || due != r.Due {
+			k.try(Begun{ID: r.ID})
 			return k.try(e)
 		}
 	}
@@ -64,7 +64,8 @@ func (k *keeper) try(e Event) Effects {
 		k.off = edit.Excluded
 		k.table, _ = s.Table()
 	}
-	for _, id := range out.Remove {
+	for _, r := range out.Remove {
+		id := r.ID
 		delete(k.due, id)
 		for at, fate := range k.became {
 			if fate == "run" && s.ID(Occurrence{At: at, Origin: ByTimetable}) == id {

@@ -40,10 +40,7 @@ func MoveOut(l Look, env Env) (store.Commit, error) {
 	if err != nil {
 		return putAside(l.Cell), asCorrupt(err)
 	}
-	c := store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: l.Cell.ID}, If: l.Cell.Version}}}
-	for _, id := range p.out.Remove {
-		c.Removes = append(c.Removes, store.Remove{ID: id, Untried: true})
-	}
+	c := store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: l.Cell.ID}, If: l.Cell.Version}}, Removes: p.out.Remove}
 	sent, err := (&cell.Sent{Schedule: body}).MarshalVT()
 	c.Send = []store.Parcel{{Topic: l.Topic.Name, To: l.Cell.ID, Body: sent}}
 	return c, err

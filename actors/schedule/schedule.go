@@ -159,7 +159,7 @@ type Occurrence struct {
 type Run struct {
 	Occurrence
 	Due   store.Millis
-	Begun bool // a worker had it before its time came, so it cannot be taken back
+	Begun bool // a worker had it, or somebody moved it, before its time came: it cannot be taken back
 	Walk  bool // through an audience: no task, but a cell that makes them
 	Flow  bool // a workflow
 

@@ -185,8 +185,8 @@ func (x *scenario) told(out Effects) string {
 		}
 		b.WriteByte('\n')
 	}
-	for _, id := range out.Remove {
-		fmt.Fprintf(&b, "take back %s\n", x.names[id])
+	for _, r := range out.Remove {
+		fmt.Fprintf(&b, "take back %s\n", x.names[r.ID])
 	}
 	for _, id := range out.Cancel {
 		fmt.Fprintf(&b, "cancel %s\n", x.names[id])
@@ -373,7 +373,7 @@ func (x *scenario) tableOf(spec Spec) *timetable.Timetable {
 func TestEachOccurrenceIsDecidedOnce(t *testing.T) {
 	start := time.Date(2030, 6, 1, 8, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		g := game{T: t, live: make(map[string]Occurrence)}
+		g := game{T: t, live: make(map[string]Run)}
 		spec := Spec{
 			Timetable: timetable.Spec{Entries: []timetable.Entry{{Cron: "*/7 * * * * *"}}},
 			Overlap:   Overlap(rapid.IntRange(1, 5).Draw(t, "overlap")),
@@ -413,10 +413,10 @@ type game struct {
 	s             *Schedule
 	table         *timetable.Timetable
 	now           store.Millis
-	live          map[string]Occurrence
-	box           []Ended // ends of tasks that are yet to be told, in order
-	ends          int     // of them, those of runs that no step took back
-	made, skipped int64   // of the timetable
+	live          map[string]Run // one that has Begun was released, and is due later
+	box           []Ended        // ends of tasks that are yet to be told, in order
+	ends          int            // of them, those of runs that no step took back
+	made, skipped int64          // of the timetable
 }
 
 func (g *game) event() Event {
@@ -429,6 +429,11 @@ func (g *game) event() Event {
 		return nil
 	}
 	switch kind {
+	case 9:
+		for id, run := range g.live { // workers had all of them, and gave them back
+			run.Begun, run.Due = true, g.now+1
+			g.live[id] = run
+		}
 	case 0, 1, 2, 8:
 		if len(g.box) > 0 {
 			e := g.box[0]
@@ -450,9 +455,13 @@ func (g *game) event() Event {
 func (g *game) step(e Event) {
 	before := len(g.s.Recalled)
 	s, out := StepAll(g.s, []Event{e, Watched{}}, Env{Now: g.now, Lead: 5 * time.Second, Table: g.table})
-	for _, id := range out.Remove {
-		if _, there := g.live[id]; !there { // the commit fails
-			g.step(Begun{ID: id})
+	for _, r := range out.Remove {
+		run, there := g.live[r.ID]
+		if there && !run.Begun && run.Due != r.Due {
+			g.Fatalf("takes back a run that is due at %v if it is due at %v", run.Due.Time(), r.Due.Time())
+		}
+		if !there || run.Due != r.Due { // the commit fails
+			g.step(Begun{ID: r.ID})
 			g.step(e)
 			return
 		}
@@ -462,8 +471,8 @@ func (g *game) step(e Event) {
 		g.ends--
 	}
 	g.Logf("%s %T%+v: make %v, skip %v, remove %v; decided %s, open %v, waiting %v", clock(g.now), e, e, out.Make, out.Skips, out.Remove, clock(s.Decided), s.Open, s.Waiting)
-	for _, id := range out.Remove {
-		o := g.live[id]
+	for _, r := range out.Remove {
+		id, o := r.ID, g.live[r.ID]
 		g.box = append(g.box, Ended{ID: id, Outcome: Removed, At: g.now})
 		if o.At <= g.now {
 			g.Fatalf("takes back a run of %v at %v", o.At.Time(), g.now.Time())
@@ -478,7 +487,7 @@ func (g *game) step(e Event) {
 		if m.Due < m.At || m.At > g.now.Add(5*time.Second) {
 			g.Fatalf("makes a run of %v at %v, due %v", m.At.Time(), g.now.Time(), m.Due.Time())
 		}
-		g.live[m.ID] = m.Occurrence
+		g.live[m.ID] = m.Run
 		if m.Origin == ByTimetable {
 			g.made++
 		}

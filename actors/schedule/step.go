@@ -253,7 +253,7 @@ const (
 )
 
 // takeBack takes back runs of the timetable that nobody can have. Occurrences to come are decided
-// anew; it returns the others, which have been named. A run whose task was tried stays: the store says so, and the step is
+// anew; it returns the others, which have been named. A run that a worker has had stays: the store says so, and the step is
 // taken again with Begun.
 func (p *step) takeBack(far reach) (named []Occurrence) {
 	kept := p.s.Open[:0]
@@ -286,7 +286,7 @@ func (p *step) unmake(r Run) {
 	if p.out.drop(id) {
 		return
 	}
-	p.out.Remove = append(p.out.Remove, id)
+	p.out.Remove = append(p.out.Remove, store.Remove{ID: id, Due: r.Due})
 	if !p.s.Untracked {
 		p.s.Recalled = append(p.s.Recalled, r.At)
 	}

@@ -14,8 +14,11 @@ func Change(p Phase) store.Status {
 	return store.WrongState
 }
 
-// Untried reports whether a task that has so many attempts waits for its first one.
-func Untried(p Phase, attempts int) bool { return p == Pending && attempts == 0 }
+// Untouched reports whether a task waits for its first attempt at the time at which it was to. That no attempt
+// counts is not enough: a worker that released it, or sleeps in it, has had it, and moved when it is due.
+func Untouched(p Phase, attempts int, due, was store.Millis) bool {
+	return p == Pending && attempts == 0 && due == was
+}
 
 // Edited is what an edit makes of a task.
 type Edited struct {

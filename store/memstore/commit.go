@@ -40,7 +40,7 @@ func (sh committer) check(c *store.Commit) (store.CommitResult, error) {
 	}
 	for _, r := range c.Removes {
 		old := sh.tasks[r.ID]
-		if r.Untried && !old.untried() || r.Dead && old.phase() != life.Dead {
+		if r.Due != 0 && !old.untouched(r.Due) || r.Dead && old.phase() != life.Dead {
 			return store.CommitResult{Status: store.WrongState, ID: r.ID}, nil
 		}
 	}

@@ -157,7 +157,10 @@ func (r *record) phase() life.Phase {
 	return phases[r.kind]
 }
 
-func (r *record) untried() bool { return r != nil && life.Untried(r.phase(), r.task.Attempt) }
+// untouched reports whether a task that was to be due at a moment waits for its first attempt.
+func (r *record) untouched(due store.Millis) bool {
+	return r != nil && life.Untouched(r.phase(), r.task.Attempt, r.task.Due, due)
+}
 
 var phases = [...]life.Phase{
 	store.KindPending: life.Pending, store.KindRunning: life.Running, store.KindDone: life.Done, store.KindDead: life.Dead,

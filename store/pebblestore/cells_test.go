@@ -449,7 +449,7 @@ func randomCommit(random *rand.Rand) (c store.Commit) {
 			c.Acks = append(c.Acks, store.Ack{ID: id, Token: cellToken, Result: []byte("r")})
 			c.Retention = time.Duration(random.IntN(2)) * time.Hour
 		case 2, 3:
-			c.Removes = append(c.Removes, store.Remove{ID: id, Untried: some()})
+			c.Removes = append(c.Removes, store.Remove{ID: id, Due: pick(random, []store.Millis{0, 0, 1, 2})})
 		case 4:
 			c.Cancels = append(c.Cancels, id)
 		case 5, 6, 7, 8:
@@ -517,7 +517,7 @@ func TestCommitThatNamesATaskTwiceChangesItOnce(t *testing.T) {
 	if _, results, err := s.Hold(t.Context(), cellShard, fence, []store.Hold{{ID: "held", Token: cellToken, Visibility: time.Hour}}); err != nil || results[0].Status != store.OK {
 		t.Fatalf("hold answered %v: %v", results, err)
 	}
-	ack, remove := store.Ack{ID: "held", Token: cellToken}, store.Remove{ID: "pending", Untried: true}
+	ack, remove := store.Ack{ID: "held", Token: cellToken}, store.Remove{ID: "pending", Due: 1}
 	mustCommit(t, s, store.Commit{
 		Acks: []store.Ack{ack, ack}, Removes: []store.Remove{remove, remove}, Cancels: []string{"held", "held", "pending"},
 		Adds: []*store.Task{task("new"), task("new")},

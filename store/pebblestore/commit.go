@@ -161,14 +161,14 @@ func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
 				return store.CommitResult{Status: store.WrongState, ID: r.ID}, err
 			}
 		}
-		if !r.Untried {
+		if r.Due == 0 {
 			continue
 		}
 		e, phase, _, err := t.pending.look(r.ID)
 		if err != nil {
 			return store.CommitResult{}, err
 		}
-		if !life.Untried(phase, e.attempt) {
+		if !life.Untouched(phase, e.attempt, e.due, r.Due) {
 			return store.CommitResult{Status: store.WrongState, ID: r.ID}, nil
 		}
 	}

@@ -143,7 +143,7 @@ func (p *pair) drawCommit(t *rapid.T) (c store.Commit) {
 		c.Retention = time.Duration(rapid.IntRange(0, 1).Draw(t, "retention")) * time.Hour
 	})
 	few("removes", 1, func() {
-		c.Removes = append(c.Removes, store.Remove{ID: drawID(t), Untried: rapid.Bool().Draw(t, "untried")})
+		c.Removes = append(c.Removes, store.Remove{ID: drawID(t), Due: store.Millis(rapid.IntRange(0, 2).Draw(t, "untouched since"))})
 	})
 	few("cancels", 1, func() { c.Cancels = append(c.Cancels, drawID(t)) })
 	few("send", 2, func() {

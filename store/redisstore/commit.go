@@ -315,7 +315,11 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 	e.kind(chunk, func(i int) int {
 		for _, r := range commits[i].Removes {
 			e.id(r.ID)
-			e.int(int64(bit(r.Untried) + 2*bit(r.Dead)))
+			if r.Dead {
+				e.int(-1)
+			} else {
+				e.int(int64(r.Due))
+			}
 		}
 		return len(commits[i].Removes)
 	})

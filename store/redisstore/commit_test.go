@@ -299,7 +299,7 @@ func TestLargestCommit(t *testing.T) {
 		adds.Adds = append(adds.Adds, task)
 		puts.Puts = append(puts.Puts, store.Put{Cell: listedCell(store.CellID(fmt.Sprint("s", i)), "x")})
 		send.Send = append(send.Send, store.Parcel{To: "sa", Topic: "other"})
-		removes.Removes = append(removes.Removes, store.Remove{ID: task.ID, Untried: true})
+		removes.Removes = append(removes.Removes, store.Remove{ID: task.ID, Due: task.Due})
 	}
 	s.commit(t, store.OK, adds)
 	holds, acks := holdsFor(tasks)

@@ -26,17 +26,21 @@ type operation struct {
 type world struct {
 	shardOf
 	tokens map[string]store.Token // of running and done tasks
+	later  store.Millis           // when the scheduled one is due
 }
 
 func newWorld(t *testing.T, server *redistest.Server) world {
 	t.Helper()
-	w := world{claim(t, open(t, server.URL())), make(map[string]store.Token)}
+	w := world{
+		shardOf: claim(t, open(t, server.URL())), tokens: make(map[string]store.Token),
+		later: store.Millis(time.Now().Add(time.Hour).UnixMilli()),
+	}
 	ctx := context.Background()
 	var tasks []*store.Task
 	for _, id := range []string{"scheduled", "ready", "running", "done", "dead", "retrying"} {
 		task := inWorld(id)
 		if id == "scheduled" {
-			task.Due = store.Millis(time.Now().Add(time.Hour).UnixMilli())
+			task.Due = w.later
 		}
 		tasks = append(tasks, task)
 	}
@@ -111,7 +115,7 @@ func (w world) operations() []operation {
 	}
 	carriesOn := store.Commit{
 		Puts: []store.Put{{Cell: store.Cell{ID: "sworld", Body: []byte("two")}, If: 1}}, Under: []store.Holder{{ID: "running", Token: running}},
-		Removes: []store.Remove{{ID: "scheduled", Untried: true}}, Take: 1, Drop: []int64{1},
+		Removes: []store.Remove{{ID: "scheduled", Due: w.later}}, Take: 1, Drop: []int64{1},
 	}
 	return []operation{
 		{"add", func(s shardOf) error { _, _, err := s.Add(ctx, s.shard, []*store.Task{fresh}); return err }},

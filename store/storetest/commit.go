@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -11,7 +10,10 @@ import (
 func commitAtomic(f *cellFixture) {
 	token := f.held("running")
 	f.scheduled("pending")
-	f.nack(store.Nack{ID: "tried", Token: f.held("tried"), Delay: time.Hour})
+	f.nack(store.Nack{ID: "tried", Token: f.held("tried"), Delay: long})
+	f.ready("released")
+	released := f.untouched("released")
+	f.nack(store.Nack{ID: "released", Token: f.hold("released")[0], Delay: long, Uncount: true})
 	f.put(store.OK, 0, body("sa", "one"))
 	seq := f.seq()
 	guards := map[string]struct {
@@ -23,23 +25,24 @@ func commitAtomic(f *cellFixture) {
 		"a hold of another token":   {store.HoldLost, func(c *store.Commit) { c.Under = []store.Holder{{ID: "running", Token: store.NewToken()}} }},
 		"an ack of another token":   {store.HoldLost, func(c *store.Commit) { c.Acks = append(c.Acks, store.Ack{ID: "pending", Token: token}) }},
 		"a task that must be pending": {store.WrongState, func(c *store.Commit) {
-			c.Removes = append(c.Removes, store.Remove{ID: "running", Untried: true})
+			c.Removes = append(c.Removes, f.untouched("running"))
 		}},
 		"a task that must be untried": {store.WrongState, func(c *store.Commit) {
-			c.Removes = append(c.Removes, store.Remove{ID: "tried", Untried: true})
+			c.Removes = append(c.Removes, f.untouched("tried"))
 		}},
+		"a task that a worker has had": {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, released) }},
 		"a task that must be dead": {store.WrongState, func(c *store.Commit) {
 			c.Removes = append(c.Removes, store.Remove{ID: "tried", Dead: true})
 		}},
 		"a dead task that is gone":   {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, store.Remove{ID: "absent", Dead: true}) }},
-		"a task that is gone":        {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, store.Remove{ID: "absent", Untried: true}) }},
+		"a task that is gone":        {store.WrongState, func(c *store.Commit) { c.Removes = append(c.Removes, store.Remove{ID: "absent", Due: 5}) }},
 		"a task that lives":          {store.Conflict, func(c *store.Commit) { c.Adds = append(c.Adds, task("running", 5)) }},
 		"the same task, which lives": {store.Conflict, func(c *store.Commit) { c.Adds = append(c.Adds, task("pending", 5)) }},
 	}
 	for name, g := range guards {
 		c := store.Commit{
 			Puts: []store.Put{{Cell: body("sa", "two"), If: 1}}, Acks: []store.Ack{{ID: "running", Token: token}}, Adds: tasks(5, "new"),
-			Removes: []store.Remove{{ID: "pending", Untried: true}}, Send: []store.Parcel{{To: "sa", Body: []byte("x")}, {To: "sa", Topic: "other", Body: []byte("x")}},
+			Removes: []store.Remove{f.untouched("pending")}, Send: []store.Parcel{{To: "sa", Body: []byte("x")}, {To: "sa", Topic: "other", Body: []byte("x")}},
 		}
 		g.breaks(&c)
 		good := store.Commit{Puts: []store.Put{{Cell: body("sgood", name), If: store.AnyVersion}}}
@@ -48,7 +51,7 @@ func commitAtomic(f *cellFixture) {
 		f.statuses(name, results, store.OK, g.status, store.OK)
 		equal(f.fixture, name+": body", string(f.cell("sa").Body), "one")
 		f.states(store.StateRunning, "running")
-		f.states(store.StateScheduled, "pending")
+		f.states(store.StateScheduled, "pending", "released")
 		f.states(store.StateRetrying, "tried")
 		f.states(store.StateUnknown, "new")
 		equal(f.fixture, name+": in-box", len(f.parcels(store.InBox)), 0)
@@ -114,7 +117,7 @@ func commitAcks(f *cellFixture) {
 func commitRemoves(f *cellFixture) {
 	token := f.held("running")
 	f.scheduled("pending", "other")
-	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "pending", Untried: true}, {ID: "other"}, {ID: "running"}, {ID: "absent"}}, Cancels: []string{"running", "absent"}})
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{f.untouched("pending"), {ID: "other"}, {ID: "running"}, {ID: "absent"}}, Cancels: []string{"running", "absent"}})
 	f.states(store.StateUnknown, "pending", "other")
 	got := f.get("running")
 	equal(f.fixture, "token", got.Token, token)

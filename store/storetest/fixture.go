@@ -124,6 +124,12 @@ func (f *fixture) scheduled(ids ...string) {
 	f.add(tasks(f.now().Add(long), ids...)...)
 }
 
+// untouched has a commit delete a task if nothing became of it since.
+func (f *fixture) untouched(id string) store.Remove {
+	f.Helper()
+	return store.Remove{ID: id, Due: f.get(id).Due}
+}
+
 // hold holds tasks that must be ready, for a long time, and returns their tokens.
 func (f *fixture) hold(ids ...string) []store.Token { f.Helper(); return f.holdFor(long, ids...) }
 

@@ -165,7 +165,7 @@ func fullCarriesOn(f *fullFixture) {
 	f.commit(store.OK, store.Commit{
 		Puts: []store.Put{{Cell: body("sa", "four"), If: 2}}, Adds: tasks(now-1000, "next"), Send: []store.Parcel{{To: "sa", Topic: "other", Body: []byte("y")}}, Take: in.Number,
 	})
-	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "pending", Untried: true}}})
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{f.untouched("pending")}})
 	f.states(store.StateReady, "next")
 	next := f.hold("next")[0]
 	f.commit(store.OK, store.Commit{Acks: []store.Ack{{ID: "next", Token: next}}, Adds: tasks(now.Add(long), "last")})

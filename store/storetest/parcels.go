@@ -119,7 +119,7 @@ func tellsEnds(f *cellFixture) {
 	f.ok("add keyed", err)
 	f.statuses("add keyed", added, store.Added, store.Replaced)
 	f.told("a replacement by key", "first", store.ChangeDeleted)
-	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "first", Untried: true}}})
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{f.untouched("first")}})
 	f.silent("the end of a task that replaced another")
 }
 
@@ -235,7 +235,7 @@ func tellsNothing(f *cellFixture) {
 	f.ok("trim", err)
 	f.silent("a trim")
 	f.scheduled("tells nobody")
-	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "tells nobody", Untried: true}}})
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{f.untouched("tells nobody")}})
 	f.silent("the end of a task that tells nobody")
 }
 

@@ -153,10 +153,11 @@ local piece = puts + under + acks
 local removed = column(remove_at, 2, removes)
 local spots = removes > 0 and places(removed) or {}
 for i = 1, removes do
-  local place, _, note = unpack(spots[i])
+  local place, due, note = unpack(spots[i])
   local tried = note and #note >= 30 and take('>I4', note, 3) > 0
   local must = ARGV[remove_at + 2 * i - 1]
-  if (must == '1' and (place ~= PLACE_PENDING or tried)) or (must == '2' and place ~= PLACE_DEAD) then
+  local untouched = place == PLACE_PENDING and not tried and due + 0 == must + 0
+  if (must == '-1' and place ~= PLACE_DEAD) or (must + 0 > 0 and not untouched) then
     refuse(commit_of(piece + i), WRONG_STATE, removed[i])
   end
 end
@@ -285,7 +286,7 @@ if removes > 0 then
   -- include delete_dead.lua
   local deleted, where, dead, dead_where = {}, {}, {}, {}
   for i = 1, removes do
-    local is_dead = ARGV[remove_at + 2 * i - 1] == '2'
+    local is_dead = ARGV[remove_at + 2 * i - 1] == '-1'
     if not bad[commit_of(puts + under + acks + i)] then
       if is_dead then dead[#dead + 1], dead_where[#dead_where + 1] = removed[i], spots[i]
       elseif spots[i][1] == PLACE_PENDING then deleted[#deleted + 1], where[#where + 1] = removed[i], spots[i] end
