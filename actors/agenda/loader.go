@@ -145,7 +145,8 @@ func (l *loader) loadLane(now store.Millis, lane *Lane) {
 		return
 	}
 	if lane.Limited() {
-		query.Limit = l.page // most of it may be of others
+		// Most of it may be of others. A lane that finds little doubles its share, and so the next page.
+		query.Limit = min(l.page, max(LeastOfLane, 4*lane.window.Ready))
 		lane.window.Ready = max(lane.window.Ready, min(2*lane.window.Ready, l.page, l.lanes.Ready/4))
 	}
 	if lane.Key.Lane != (store.Lane{}) {
